@@ -1,0 +1,94 @@
+#pragma once
+// The emulated device as the runtime sees it: memory, modules of PTX, launches.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emulator/machine/chip.h"
+#include "emulator/machine/global_memory.h"
+#include "emulator/machine/options.h"
+
+namespace emu {
+
+struct Dim3 {
+  uint32_t x = 1, y = 1, z = 1;
+  uint64_t count() const { return uint64_t{x} * y * z; }
+};
+
+struct LaunchConfig {
+  Dim3 grid, block, cluster;  ///< cluster 1x1x1: none asked for
+  uint32_t dynamic_shared_bytes = 0;
+  bool cooperative = false;
+};
+
+/// How a launch ended badly: the CUDA error that sticks, and the text for a person.
+struct Fault {
+  int error = 0;
+  std::string report;
+};
+
+struct Program;  // decoded code of one kernel
+
+/// One .entry of a module, with what the runtime must know of it.
+struct Kernel {
+  std::string name;  ///< mangled
+  struct Parameter {
+    uint32_t offset = 0, bytes = 0, align = 1;
+  };
+  std::vector<Parameter> parameters;
+  uint32_t parameter_bytes = 0;
+  uint32_t static_shared_bytes = 0;
+  uint32_t local_bytes = 0;           ///< per thread
+  uint32_t registers_per_thread = 0;  ///< from machine code beside the PTX when there is any, else a stated assumption
+  uint32_t max_threads_per_block = 1024;
+  Dim3 required_cluster;              ///< .reqnctapercluster, else 1x1x1
+  std::shared_ptr<const Program> program;
+};
+
+struct Variable {
+  std::string name;
+  uint64_t address = 0, bytes = 0;
+};
+
+class Module {
+ public:
+  const Kernel* kernel(std::string_view name) const;      ///< nullptr when absent
+  const Variable* variable(std::string_view name) const;  ///< .global and .const variables; nullptr when absent
+  std::vector<Kernel> kernels;
+  std::vector<Variable> variables;
+};
+
+class Device {
+ public:
+  Device(const Chip& chip, const Options& options);
+  ~Device();
+
+  const Chip& chip() const { return chip_; }
+  const Options& options() const { return options_; }
+  GlobalMemory& memory() { return memory_; }
+
+  /// Parses and decodes PTX text, places its variables in global memory. Throws std::runtime_error with file, line and reason.
+  /// `registers`: register count per kernel name where machine code was found beside the PTX.
+  std::shared_ptr<Module> load(const std::string& ptx, std::string_view identifier,
+                               const std::vector<std::pair<std::string, uint32_t>>& registers = {});
+
+  /// CTAs of `kernel` that an SM can hold at once (cudaOccupancyMaxActiveBlocksPerMultiprocessor); 0: does not fit.
+  int occupancy(const Kernel& kernel, uint32_t threads_per_block, uint32_t dynamic_shared_bytes) const;
+
+  /// Runs the grid to its end. `parameters` holds kernel.parameter_bytes bytes. The caller has checked limits
+  /// (block size, shared memory, cluster); nothing is returned when all went well.
+  std::optional<Fault> launch(const Kernel& kernel, const LaunchConfig& config, std::span<const std::byte> parameters);
+
+ private:
+  const Chip& chip_;
+  Options options_;
+  GlobalMemory memory_;
+};
+
+}  // namespace emu

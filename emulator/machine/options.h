@@ -1,0 +1,29 @@
+#pragma once
+// What a user can set about a run of the emulator, and the environment variables that carry it into the program.
+
+#include <cstdint>
+#include <string>
+
+namespace emu {
+
+/// When an asynchronous operation reads its sources and shows its result.
+enum class Schedule : uint8_t {
+  earliest,  ///< both at issue
+  latest,    ///< as late as anybody can tell: when every warp waits, or after a long time
+  random,    ///< drawn per operation from the seed
+};
+
+struct Options {
+  std::string chip = "b200";               ///< LADDER_CHIP
+  Schedule schedule = Schedule::earliest;  ///< LADDER_SCHEDULE=earliest | latest | random[:SEED]
+  uint64_t seed = 0;
+  int threads = 0;             ///< LADDER_THREADS: host threads; 0 = as many as the machine has
+  bool strict = false;         ///< LADDER_STRICT=1
+  std::string counters_path;   ///< LADDER_COUNTERS: JSON file written after every launch
+  std::string trace_path;      ///< LADDER_TRACE: event log of every launch (text, one line an event)
+
+  /// Throws std::runtime_error naming the variable, its value and what it may be.
+  static Options from_environment();
+};
+
+}  // namespace emu
