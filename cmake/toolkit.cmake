@@ -1,0 +1,56 @@
+# How CUDA sources are compiled and linked, for a system toolkit and for one unpacked from wheels (see tools/toolkit.py).
+#
+# Every file that holds kernels is compiled to machine code and PTX for one architecture: the machine code runs on that
+# GPU, the PTX is what the emulator executes, and -no-compress keeps it readable with `strings`. -lineinfo gives profilers
+# and the emulator's reports their source lines.
+
+cmake_path(GET CMAKE_CUDA_COMPILER PARENT_PATH cuda_bin)
+cmake_path(GET cuda_bin PARENT_PATH cuda_root)
+file(REAL_PATH "${cuda_root}" cuda_root)
+
+add_library(cuda_headers INTERFACE)
+target_include_directories(cuda_headers SYSTEM INTERFACE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+
+# Where the toolkit keeps its runtime library; the executables look there unless LD_LIBRARY_PATH says otherwise, which is
+# how the emulator takes its place. A RUNPATH yields to that variable, an RPATH would not.
+find_library(cuda_runtime_library NAMES libcudart.so.13 libcudart.so.12 cudart
+             PATHS "${cuda_root}" PATH_SUFFIXES lib64 lib targets/x86_64-linux/lib targets/sbsa-linux/lib
+             REQUIRED NO_DEFAULT_PATH)
+cmake_path(GET cuda_runtime_library PARENT_PATH cuda_library_folder)
+
+set(blackwell_architecture
+  --generate-code=arch=compute_100f,code=sm_100f --generate-code=arch=compute_100f,code=compute_100f)
+set(hopper_architecture
+  --generate-code=arch=compute_90a,code=sm_90a --generate-code=arch=compute_90a,code=compute_90a)
+if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.9)  # 12.8 knows no family-specific targets
+  list(TRANSFORM blackwell_architecture REPLACE "100f" "100a")
+endif()
+
+# Compiles kernels of a target: hopper*.cu for compute_90a, every other .cu for compute_100f.
+function(cuda_kernels target)
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.cu$")
+  foreach(source IN LISTS sources)
+    cmake_path(GET source FILENAME name)
+    if(name MATCHES "^hopper")
+      set_property(SOURCE "${source}" APPEND PROPERTY COMPILE_OPTIONS ${hopper_architecture})
+    else()
+      set_property(SOURCE "${source}" APPEND PROPERTY COMPILE_OPTIONS ${blackwell_architecture})
+    endif()
+  endforeach()
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo;-no-compress>")
+  target_link_options(${target} PRIVATE -Wl,--enable-new-dtags)
+  set_target_properties(${target} PROPERTIES
+    CUDA_RUNTIME_LIBRARY Shared
+    BUILD_RPATH "${cuda_library_folder}"
+    BUILD_RPATH_USE_ORIGIN OFF
+    SKIP_BUILD_RPATH OFF)
+endfunction()
+
+function(add_rung folder)
+  cmake_path(GET folder FILENAME name)
+  file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp" "${folder}/*.cu")
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE project_options cuda_headers harness)
+  cuda_kernels(${name})
+endfunction()
