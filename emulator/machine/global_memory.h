@@ -1,14 +1,16 @@
 #pragma once
 // Global memory of the emulated device: who owns which bytes, and the one door through which they are reached.
 //
-// A device address is not a host pointer. Allocations live in a reserved range of addresses where the host may not read or
-// write (a program that dereferences a device pointer on the CPU faults here as it does beside a real GPU); the bytes
-// themselves lie elsewhere, and `reading`/`writing` translate. Pinned and managed memory is reached at its host address.
+// A device address is not a host pointer. Allocations live in a reserved range of addresses where the host may not read
+// or write (a program that dereferences a device pointer on the CPU faults here as it does beside a real GPU); the
+// bytes themselves lie elsewhere, and `reading`/`writing` translate. Pinned and managed memory is reached at its host
+// address.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
-#include <mutex>
 #include <shared_mutex>
 #include <string>
 
@@ -45,8 +47,8 @@ class GlobalMemory {
   /// The allocation that holds `address`, or nullptr.
   const Allocation* find(uint64_t address) const;
 
-  /// The bytes behind [address, address + bytes); throws Trap (illegal address, 700) naming the nearest allocation when a byte
-  /// of them belongs to nobody. The pointer stays good until the allocation is released.
+  /// The bytes behind [address, address + bytes); throws Trap (illegal address, 700) naming the nearest allocation when
+  /// a byte of them belongs to nobody. The pointer stays good until the allocation is released.
   const std::byte* reading(uint64_t address, uint64_t bytes) const { return door(address, bytes, Access::read); }
   std::byte* writing(uint64_t address, uint64_t bytes) { return door(address, bytes, Access::write); }
   std::byte* door(uint64_t address, uint64_t bytes, Access access) const;
@@ -55,10 +57,24 @@ class GlobalMemory {
   uint64_t used_bytes() const { return used_; }
 
  private:
-  uint64_t capacity_, used_ = 0;
+  struct Freed {
+    uint64_t address, bytes;
+    std::string what;
+  };
+
+  const Allocation* lookup(uint64_t address) const;  // needs mutex_
+  std::byte* door_missed(uint64_t address, uint64_t bytes, Access access) const;
+  [[noreturn]] void refuse(uint64_t address, uint64_t bytes, Access access) const;
+  void new_epoch();
+
+  uint64_t capacity_;
+  std::atomic<uint64_t> used_ = 0;
+  std::atomic<uint64_t> epoch_;  // unlike that of any other state of any GlobalMemory of this process
   uint64_t reserved_base_ = 0, reserved_bytes_ = 0;  // address range that the host may not touch
   std::map<uint64_t, uint64_t> free_ranges_;         // start -> length, inside the reserved range
-  std::map<uint64_t, Allocation> live_;              // by start address
+  uint64_t cursor_ = 0;                  // allocation goes on from here, so that freed addresses are reused late
+  std::map<uint64_t, Allocation> live_;  // by start address
+  std::deque<Freed> freed_;              // the latest releases, for reports
   mutable std::shared_mutex mutex_;
 };
 
