@@ -11,9 +11,8 @@ file(REAL_PATH "${cuda_root}" cuda_root)
 add_library(cuda_headers INTERFACE)
 target_include_directories(cuda_headers SYSTEM INTERFACE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
 
-# Where the toolkit keeps its runtime library; the executables look there unless LD_LIBRARY_PATH says otherwise, which is
-# how the emulator takes its place. A RUNPATH yields to that variable, an RPATH would not.
-find_library(cuda_runtime_library NAMES libcudart.so.13 libcudart.so.12 cudart
+# The toolkit's own runtime library: what the executables are linked against, and what they load beside a real GPU.
+find_library(cuda_runtime_library NAMES libcudart.so.13
              PATHS "${cuda_root}" PATH_SUFFIXES lib64 lib targets/x86_64-linux/lib targets/sbsa-linux/lib
              REQUIRED NO_DEFAULT_PATH)
 cmake_path(GET cuda_runtime_library PARENT_PATH cuda_library_folder)
@@ -22,9 +21,6 @@ set(blackwell_architecture
   --generate-code=arch=compute_100f,code=sm_100f --generate-code=arch=compute_100f,code=compute_100f)
 set(hopper_architecture
   --generate-code=arch=compute_90a,code=sm_90a --generate-code=arch=compute_90a,code=compute_90a)
-if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.9)  # 12.8 knows no family-specific targets
-  list(TRANSFORM blackwell_architecture REPLACE "100f" "100a")
-endif()
 
 # Compiles kernels of a target: hopper*.cu for compute_90a, every other .cu for compute_100f.
 function(cuda_kernels target)
@@ -33,24 +29,40 @@ function(cuda_kernels target)
   foreach(source IN LISTS sources)
     cmake_path(GET source FILENAME name)
     if(name MATCHES "^hopper")
-      set_property(SOURCE "${source}" APPEND PROPERTY COMPILE_OPTIONS ${hopper_architecture})
+      set_property(SOURCE "${source}" PROPERTY COMPILE_OPTIONS ${hopper_architecture})
     else()
-      set_property(SOURCE "${source}" APPEND PROPERTY COMPILE_OPTIONS ${blackwell_architecture})
+      set_property(SOURCE "${source}" PROPERTY COMPILE_OPTIONS ${blackwell_architecture})
     endif()
   endforeach()
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo;-no-compress>")
-  target_link_options(${target} PRIVATE -Wl,--enable-new-dtags)
-  set_target_properties(${target} PROPERTIES
-    CUDA_RUNTIME_LIBRARY Shared
-    BUILD_RPATH "${cuda_library_folder}"
-    BUILD_RPATH_USE_ORIGIN OFF
-    SKIP_BUILD_RPATH OFF)
+  set_target_properties(${target} PROPERTIES CUDA_RUNTIME_LIBRARY Shared)
 endfunction()
 
+# Where an executable looks for its CUDA runtime unless LD_LIBRARY_PATH says otherwise. A RUNPATH yields to that
+# variable, an RPATH would not.
+function(runtime_folder target folder)
+  target_link_options(${target} PRIVATE -Wl,--enable-new-dtags)
+  set_target_properties(${target} PROPERTIES BUILD_RPATH "${folder}" BUILD_RPATH_USE_ORIGIN ON)
+endfunction()
+
+function(rung_executable target name sources folder runtime)
+  add_executable(${target} ${sources})
+  target_link_libraries(${target} PRIVATE project_options cuda_headers harness)
+  cuda_kernels(${target})
+  runtime_folder(${target} "${runtime}")
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY "${folder}")
+  if(TARGET emulated_cudart)
+    add_dependencies(${target} emulated_cudart emulated_cuda)
+  endif()
+endfunction()
+
+# A rung loads the emulator's runtime first: that one is always there, so that main is reached on any machine, and main
+# starts itself again under the toolkit's where it finds a GPU (common/harness). The guard build bounds every wait.
 function(add_rung folder)
   cmake_path(GET folder FILENAME name)
   file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp" "${folder}/*.cu")
-  add_executable(${name} ${sources})
-  target_link_libraries(${name} PRIVATE project_options cuda_headers harness)
-  cuda_kernels(${name})
+  set(bin "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+  rung_executable(${name} ${name} "${sources}" "${bin}" "$ORIGIN/../lib")
+  rung_executable(${name}_guard ${name} "${sources}" "${bin}/guard" "$ORIGIN/../../lib")
+  target_compile_definitions(${name}_guard PRIVATE LADDER_GUARD)
 endfunction()

@@ -1,0 +1,136 @@
+"""`ladder build`: everything the tree needs, then CMake and Ninja.
+
+A stamp in the build folder remembers what was found last time. While it holds, a build is one call of Ninja, which costs
+well under a second when nothing changed.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+from tools import machine, toolkit
+from tools.terminal import Refusal, cores, note, say
+
+ROOT = toolkit.ROOT
+FOLDER = Path(os.environ.get("LADDER_BUILD") or ROOT / "build").absolute()
+STAMP = FOLDER / "ladder.json"
+SYSTEMS = {"x86_64", "aarch64"}
+
+
+def rungs():
+    """Names of the executables that are built, in the ladder's order."""
+    return sorted(path.name for path in (FOLDER / "bin").glob("step[0-9][0-9]_*") if os.access(path, os.X_OK))
+
+
+def rung(name):
+    """The executable called `name`, which may be just `step01`."""
+    found = [each for each in rungs() if each == name or each.split("_")[0] == name]
+    if len(found) != 1:
+        raise Refusal(f"{name}: no such rung; there are {', '.join(rungs())}.")
+    return FOLDER / "bin" / found[0]
+
+
+def libraries():
+    """Folder of the emulated CUDA runtime."""
+    return FOLDER / "lib"
+
+
+def wishes(options):
+    """What the user asked for: a build folder made for other wishes is configured anew."""
+    scripts = b"".join((ROOT / "tools" / name).read_bytes()
+                       for name in ("build.py", "machine.py", "toolkit.py", "toolkit-wheels.txt"))
+    return {
+        "type": "Debug" if options.debug else "Release",
+        "cublas": options.cublas,
+        "environment": {name: os.environ.get(name) for name in ("CXX", "CUDACXX", "CUDA_HOME", "LADDER_TOOLKIT")},
+        "root": str(ROOT),
+        "scripts": hashlib.sha256(scripts).hexdigest(),
+    }
+
+
+def remembered(wanted):
+    """What the stamp says, when it was made for the same wishes and the compilers are still there."""
+    try:
+        stamp = json.loads(STAMP.read_text())
+    except (OSError, ValueError):
+        return None
+    if stamp.get("wishes") != wanted or not (FOLDER / "build.ninja").exists():
+        return None
+    return stamp if all(os.access(stamp[tool], os.X_OK) for tool in ("cxx", "nvcc", "ninja")) else None
+
+
+def prepare(wanted):
+    """Finds or installs what the build needs and configures the build folder."""
+    if platform.system() != "Linux" or platform.machine() not in SYSTEMS:
+        raise Refusal(f"This is {platform.system()} on {platform.machine()}; the CUDA 13 compiler and the emulator run on Linux "
+                      "on x86-64 and arm64. Use the Dockerfile.")
+    cxx = machine.compiler()
+    machine.install(machine.missing_packages(cxx))
+    still = machine.missing_packages(cxx)
+    if still:
+        raise Refusal(f"Still missing after installing: {', '.join(still)}. This system's packages keep their headers where "
+                      f"{cxx} does not look; use the Dockerfile.")
+    gpus = machine.gpus()
+    nvcc = toolkit.find(with_cublas=wanted["cublas"] or bool(gpus))
+    for name, driver in gpus:
+        if driver.split(".")[0].isdigit() and int(driver.split(".")[0]) < toolkit.OLDEST_DRIVER:
+            note(f"{name}: its driver {driver} is too old for CUDA 13, which needs {toolkit.OLDEST_DRIVER} or newer. "
+                 "Everything will run on the emulator.")
+
+    try:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        STAMP.unlink(missing_ok=True)
+        if (FOLDER / "CMakeCache.txt").exists():  # compilers cannot be changed in a configured folder
+            (FOLDER / "CMakeCache.txt").unlink()
+            shutil.rmtree(FOLDER / "CMakeFiles", ignore_errors=True)
+    except OSError as error:
+        raise Refusal(f"{FOLDER} cannot be written: {error.strerror}. Give write access to it, or name another folder: "
+                      "LADDER_BUILD=/somewhere ./ladder build.") from None
+    note(f"Configuring with {cxx} and {nvcc} ...")
+    configure = ["cmake", "-S", str(ROOT), "-B", str(FOLDER), "-G", "Ninja", f"-DCMAKE_BUILD_TYPE={wanted['type']}",
+                 f"-DCMAKE_CXX_COMPILER={cxx}", f"-DCMAKE_CUDA_COMPILER={nvcc}", f"-DCMAKE_CUDA_HOST_COMPILER={cxx}"]
+    log = FOLDER / "configure.log"
+    with open(log, "w") as stream:
+        done = subprocess.run(configure, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT)
+    if done.returncode:
+        raise Refusal(f"CMake could not configure {FOLDER}:\n{log.read_text().strip()}")
+    found = {"wishes": wanted, "cxx": cxx, "nvcc": str(nvcc), "ninja": shutil.which("ninja")}
+    STAMP.write_text(json.dumps(found, indent=1) + "\n")
+    return found
+
+
+def build(options=None, quiet=False):
+    """Builds what changed. With `quiet`, a build that has nothing to do says nothing."""
+    if options is None:
+        options = argparse.Namespace(debug=False, cublas=False, jobs=None)
+        try:  # keep the kind of build that is there
+            before = json.loads(STAMP.read_text())["wishes"]
+            options.debug, options.cublas = before["type"] == "Debug", before["cublas"]
+        except (OSError, ValueError, KeyError):
+            pass
+    wanted = wishes(options)
+    found = remembered(wanted) or prepare(wanted)
+    ninja = [found["ninja"], "-C", str(FOLDER)]
+    if quiet and subprocess.run([*ninja, "-n"], stdout=subprocess.PIPE, text=True).stdout.endswith("no work to do.\n"):
+        return
+    environment = {**os.environ, "NINJA_STATUS": "[%f/%t %es] "}
+    done = subprocess.run([*ninja, f"-j{options.jobs or cores()}"], env=environment, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        note("The build failed; the first error is above.")
+        raise SystemExit(1)
+    if not quiet:
+        say(f"Built {', '.join(rungs()) or 'no rung yet'} in {os.path.relpath(FOLDER / 'bin')}/.")
+
+
+def command(arguments):
+    parser = argparse.ArgumentParser(prog="ladder build", description="Install what is missing, configure, build.")
+    parser.add_argument("--debug", action="store_true", help="unoptimised, with assertions")
+    parser.add_argument("--cublas", action="store_true", help="fetch cuBLAS beside the compiler even without a GPU")
+    parser.add_argument("--jobs", type=int, metavar="N", help="compilers at a time (default: one a core)")
+    build(parser.parse_args(arguments))
+    return 0
