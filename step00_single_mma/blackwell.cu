@@ -1,0 +1,134 @@
+// step00_single_mma: one load, one MMA, one store. D (m x n) = A (m x 16) B (n x 16)^T, fp32 accumulation.
+#include "common/harness/launch.h"
+#include "common/harness/rung.h"
+#include "common/harness/tensor_map.h"
+#include "common/layout/instruction_descriptor.h"
+#include "common/layout/operand_tile.h"
+#include "common/layout/store_row.cuh"
+#include "common/ptx/fence.cuh"
+#include "common/ptx/mbarrier.cuh"
+#include "common/ptx/shared.cuh"
+#include "common/ptx/tcgen05.cuh"
+#include "common/ptx/tma.cuh"
+#include "common/ptx/tmem.cuh"
+#include "common/ptx/warp.cuh"
+
+using namespace ladder;
+
+constexpr int kTileM = 128;        // rows of D a CTA computes: the lanes of tensor memory
+constexpr int kTileN = 256;        // columns of D a CTA computes: columns of tensor memory
+constexpr int kTileK = 16;         // what one MMA of 16-bit inputs takes: all of K
+constexpr int kColumnK = 8;        // K elements in 16 bytes: without swizzle a tile is stored in columns this wide
+constexpr int kThreads = 128;      // one thread for each row of the tile
+constexpr int kStoreColumns = 32;  // accumulators a thread holds at a time
+constexpr uint32_t kTmemColumns = kTileN;
+
+constexpr OperandTile kATile{Major::k, Swizzle::kNone, AtomOrder::kRowsFirst, 2, kTileM, kTileK};
+constexpr OperandTile kBTile{Major::k, Swizzle::kNone, AtomOrder::kRowsFirst, 2, kTileN, kTileK};
+static_assert(kATile.leading_bytes() == kTileM * 16 && kATile.stride_bytes() == 8 * 16);
+static_assert(kBTile.leading_bytes() == kTileN * 16 && kBTile.stride_bytes() == 8 * 16);
+static_assert(kATile.bytes() + kBTile.bytes() == 12 * 1024);
+static_assert(kTmemColumns >= 32 && kTmemColumns <= 512 && (kTmemColumns & (kTmemColumns - 1)) == 0);
+static_assert(kTileN % kStoreColumns == 0 && kThreads == kTileM);
+
+// One tile of D per CTA. Who does what:
+//   role        threads           waits for               signals
+//   setup       warps 0 and 1     -                       CTA barrier: tensor memory and mbarriers are ready
+//   load, MMA   warp 0, one lane  tile_full               tile_full: the bytes of both boxes;
+//                                                         accumulator_full: the MMA is complete
+//   epilogue    all warps         accumulator_full        CTA barrier: tensor memory may be freed
+template <DType kIn, DType kOut>
+__global__ void __launch_bounds__(kThreads)
+    step00_single_mma(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map, void* d,
+                      int64_t m, int64_t n) {
+  __shared__ alignas(128) uint8_t a_tile[kATile.bytes()];
+  __shared__ alignas(128) uint8_t b_tile[kBTile.bytes()];
+  __shared__ uint64_t tile_full;
+  __shared__ uint64_t accumulator_full;
+  __shared__ uint32_t tmem_address;
+
+  const uint32_t warp = warp_index();
+  const int tile_m = static_cast<int>(blockIdx.x);
+  const int tile_n = static_cast<int>(blockIdx.y);
+
+  if (warp == 0) {
+    tcgen05_alloc<1>(shared_address(tmem_address), kTmemColumns);
+    tcgen05_relinquish_alloc_permit<1>();
+  }
+  if (warp == 1 && elect_sync()) {
+    prefetch_tensormap(&a_map);
+    prefetch_tensormap(&b_map);
+    mbarrier_init(shared_address(tile_full), 1);
+    mbarrier_init(shared_address(accumulator_full), 1);
+    fence_mbarrier_init();
+  }
+  tcgen05_fence_before_thread_sync();
+  __syncthreads();
+  tcgen05_fence_after_thread_sync();
+  const uint32_t accumulator = tmem_address;
+
+  if (warp == 0 && elect_sync()) {
+    constexpr MmaInput kInput = kIn == DType::f16 ? MmaInput::f16 : MmaInput::bf16;
+    constexpr InstructionDescriptor kMma{kInput, kInput, MmaAccumulator::f32, kTileM, kTileN};
+    const uint64_t a_descriptor =
+        tcgen05_smem_descriptor(shared_address(a_tile), kATile.leading_bytes(), kATile.stride_bytes(), Swizzle::kNone);
+    const uint64_t b_descriptor =
+        tcgen05_smem_descriptor(shared_address(b_tile), kBTile.leading_bytes(), kBTile.stride_bytes(), Swizzle::kNone);
+    mbarrier_arrive_expect_tx(shared_address(tile_full), kATile.bytes() + kBTile.bytes());
+    cp_async_bulk_tensor_3d(shared_address(a_tile), &a_map, shared_address(tile_full), 0, tile_m * kTileM, 0);
+    cp_async_bulk_tensor_3d(shared_address(b_tile), &b_map, shared_address(tile_full), 0, tile_n * kTileN, 0);
+    mbarrier_wait_parity(shared_address(tile_full), 0);
+    tcgen05_fence_after_thread_sync();
+    const bool accumulate = false;  // the MMA overwrites what tensor memory held before
+    tcgen05_mma_f16<1>(accumulator, a_descriptor, b_descriptor, kMma.word(), accumulate);
+    tcgen05_commit<1>(shared_address(accumulator_full));
+  }
+  mbarrier_wait_parity(shared_address(accumulator_full), 0);
+  tcgen05_fence_after_thread_sync();
+
+  // Thread t holds row t of the tile: lane t of tensor memory, of which each warp reaches its own 32.
+  const int64_t row = int64_t{tile_m} * kTileM + threadIdx.x;
+  const int64_t first_column = int64_t{tile_n} * kTileN;
+  for (int column = 0; column < kTileN && first_column + column < n; column += kStoreColumns) {
+    float values[kStoreColumns];
+    __syncwarp();  // tcgen05.ld is for all lanes together: here they meet again after a wait or a store
+    tcgen05_ld_32x32b_x32(values, accumulator + (warp * 32 << 16) + column);
+    tcgen05_wait_ld();
+    if (row < m) store_row<kOut>(d, row * n + first_column + column, values, n - first_column - column);
+  }
+
+  tcgen05_fence_before_thread_sync();
+  __syncthreads();
+  if (warp == 0) {
+    tcgen05_fence_after_thread_sync();
+    tcgen05_dealloc<1>(accumulator, kTmemColumns);
+  }
+}
+
+// The map of a row-major rows x k matrix as a stack of 16-byte columns, {8, rows, k / 8}: one box holds a whole K tile,
+// its columns one after the other. What lies outside the matrix is filled with zeros.
+static CUtensorMap operand_map(DType type, const void* base, int64_t rows, int64_t k, uint32_t tile_rows) {
+  const uint64_t dims[] = {kColumnK, static_cast<uint64_t>(rows), static_cast<uint64_t>(k / kColumnK)};
+  const uint64_t strides_bytes[] = {static_cast<uint64_t>(k) * 2, kColumnK * 2};
+  const uint32_t box[] = {kColumnK, tile_rows, kTileK / kColumnK};
+  return make_tensor_map(type, base, dims, strides_bytes, box, CU_TENSOR_MAP_SWIZZLE_NONE);
+}
+
+template <DType kIn, DType kOut>
+static void launch_typed(const Gemm& gemm) {
+  const CUtensorMap a_map = operand_map(kIn, gemm.a, gemm.m, gemm.k, kTileM);
+  const CUtensorMap b_map = operand_map(kIn, gemm.b, gemm.n, gemm.k, kTileN);
+  const dim3 grid(static_cast<unsigned>((gemm.m + kTileM - 1) / kTileM),
+                  static_cast<unsigned>((gemm.n + kTileN - 1) / kTileN));
+  launch(step00_single_mma<kIn, kOut>, {.grid = grid, .block = kThreads, .stream = gemm.stream}, a_map, b_map, gemm.d,
+         gemm.m, gemm.n);
+}
+
+void launch_step00_single_mma(const Gemm& gemm) {
+  const bool f16 = gemm.in == DType::f16;
+  if (gemm.out == DType::f32) {
+    f16 ? launch_typed<DType::f16, DType::f32>(gemm) : launch_typed<DType::bf16, DType::f32>(gemm);
+  } else {
+    f16 ? launch_typed<DType::f16, DType::f16>(gemm) : launch_typed<DType::bf16, DType::bf16>(gemm);
+  }
+}
