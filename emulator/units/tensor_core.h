@@ -4,10 +4,9 @@
 //
 // All products of the instruction and the old D enter one sum: each term is aligned to the largest exponent among them
 // and cut toward zero at 25 fraction bits, the cut terms are added exactly, and the sum is rounded once (f32: toward
-// zero, f16: to nearest even). docs/numerics.md has the rule in full; it is MMA-Sim's (arXiv 2511.10909), checked on an
-// H200 for wgmma and mma.sync, and taken to hold for tcgen05 on the authority of that paper.
+// zero, f16: to nearest even). tensor_core_exact.h has the rule in full; it is MMA-Sim's (arXiv 2511.10909), checked on
+// an H200 for wgmma and mma.sync, and taken to hold for tcgen05 on the authority of that paper.
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -16,71 +15,50 @@
 
 namespace emu {
 
-/// A of one instruction, converted for the vector units. Fixed size, no allocation: keep one per thread and pack into
-/// it.
-class PackedA {
- public:
-  static constexpr uint32_t kMaxRows = 128, kMaxK = 16;
+/// A or B of one instruction, converted for the vector units and transposed, so that rows lie along vector lanes.
+/// Fixed size, no allocation: keep one per thread and pack into it.
+struct PackedOperand {
+  static constexpr uint32_t kMaxRows = 256, kMaxK = 16, kBlock = 64;
 
-  /// `dense`: rows x 32 bytes, K fastest (what gather_operand gives). f16, bf16, tf32 (low 13 bits dropped).
+  /// `dense`: rows x 32 bytes, K fastest, as gather_operand leaves it. `rows`: M of A, N of B; a multiple of 8.
+  /// f16, bf16, or tf32 (whose low 13 bits are dropped). `negate` flips every sign.
   void pack(ElementType type, uint32_t rows, const std::byte* dense, bool negate = false);
 
-  /// A in tensor memory: rows[m] points at the first of the 8 columns of row m (two 16-bit values a column, even k
-  /// low).
-  void pack_tmem(ElementType type, std::span<const uint32_t* const> rows, bool negate = false);
+  /// A in tensor memory: columns[m] points at the first of the 8 columns that hold row m's K elements.
+  void pack_tmem(ElementType type, std::span<const uint32_t* const> columns, bool negate = false);
 
-  uint32_t rows() const { return rows_; }
-  uint32_t k() const { return k_; }
-  ElementType type() const { return type_; }
+  ElementType type = ElementType::f16;
+  uint32_t rows = 0, k = 0;
+  bool has_special = false;  ///< an Inf or NaN is among the elements
 
- private:
-  friend struct TensorCoreAccess;
-  void set_row(uint32_t row, const std::byte* bytes, bool negate);
+  static constexpr uint32_t index(uint32_t row, uint32_t k, uint32_t depth) {
+    return row / kBlock * kBlock * depth + k * kBlock + row % kBlock;
+  }
+  /// At index(row, k): the element, and how far its exponent lies below the row's largest (255: zero, or that far).
+  alignas(64) float value[kMaxRows * kMaxK] = {};
+  alignas(64) uint8_t below[kMaxRows * kMaxK] = {};
+  /// Largest exponent of each row; subnormals count at their format's lowest exponent.
+  alignas(64) int32_t exponent[kMaxRows] = {};
 
-  uint32_t rows_ = 0, k_ = 0;
-  ElementType type_ = ElementType::f16;
-  alignas(64) std::array<std::array<float, kMaxK>, kMaxRows> value_;
-  alignas(
-      64) std::array<std::array<uint32_t, kMaxK>, kMaxRows> below_;  // exponents below the row's, one byte four times
-  std::array<int32_t, kMaxRows> exponent_;                           // largest of the row
-};
-
-/// B of one instruction (N rows x K), transposed so that columns of D lie along vector lanes.
-class PackedB {
- public:
-  static constexpr uint32_t kMaxColumns = 256, kMaxK = 16, kBlock = 64;
-
-  void pack(ElementType type, uint32_t columns, const std::byte* dense, bool negate = false);
-
-  uint32_t columns() const { return columns_; }
-  uint32_t k() const { return k_; }
-  ElementType type() const { return type_; }
-
- private:
-  friend struct TensorCoreAccess;
-  uint32_t columns_ = 0, k_ = 0;
-  ElementType type_ = ElementType::f16;
-  // Blocks of 64 columns: [block][k][column in block].
-  alignas(64) std::array<float, kMaxK * kMaxColumns> value_;
-  alignas(64) std::array<uint8_t, kMaxK * kMaxColumns> below_;
-  alignas(64) std::array<int32_t, kMaxColumns> exponent_;
+  static constexpr int32_t kOnlyZeros = -20000;  ///< exponent of a row with nothing in it
+  static constexpr int32_t kSpecial = 30000;     ///< exponent of a row with an Inf or NaN
 };
 
 /// How D takes part.
 struct AccumulatorUse {
   AccumulatorType type = AccumulatorType::f32;  ///< f32, or f16 in the low half of each 32-bit column
   bool input = true;                            ///< enable-input-d: false computes A * B alone, whatever D held
-  uint8_t scale_shift = 0;                      ///< scale-input-d: the old D enters as D * 2^-shift, 0..15
+  /// scale-input-d: the old D enters as D * 2^-shift, 0..15. No source says how that is rounded; here it is not rounded
+  /// at all: the exponent of D is lowered before the alignment.
+  uint8_t scale_shift = 0;
 };
 
-/// Columns [first, first + count) of the product; `first` a multiple of 8.
-struct ColumnRange {
-  uint32_t first = 0, count = 0;
-};
-
-/// d_rows[m] points at the 32-bit word of the first column of `columns` in the lane that holds row m; nullptr leaves
-/// that row alone (disable-output-lane). a.type() and b.type() must be f16/bf16 (mixed or not) or both tf32.
-void fused_multiply_add(const PackedA& a, const PackedB& b, const AccumulatorUse& use, ColumnRange columns,
+/// D of the rows of `a` and of the rows of `b`, which are the columns of D. d_rows[m] points at the 32-bit word of
+/// column 0 in the lane that holds row m; nullptr leaves that row alone (disable-output-lane). Where D's columns lie in
+/// several lanes (AccumulatorLayout::parts), pack and multiply each part of B by itself. Both operands are f16 or bf16
+/// (mixed or not), or both are tf32. A D of f16 is written as its 16 bits with zeros above them (no source says what
+/// the upper half holds).
+void fused_multiply_add(const PackedOperand& a, const PackedOperand& b, const AccumulatorUse& use,
                         std::span<uint32_t* const> d_rows);
 
 }  // namespace emu
