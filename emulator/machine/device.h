@@ -47,7 +47,7 @@ struct Kernel {
   uint32_t local_bytes = 0;           ///< per thread
   uint32_t registers_per_thread = 0;  ///< from machine code beside the PTX when there is any, else a stated assumption
   uint32_t max_threads_per_block = 1024;
-  Dim3 required_cluster;              ///< .reqnctapercluster, else 1x1x1
+  Dim3 required_cluster;  ///< .reqnctapercluster, else 1x1x1
   std::shared_ptr<const Program> program;
 };
 
@@ -73,8 +73,8 @@ class Device {
   const Options& options() const { return options_; }
   GlobalMemory& memory() { return memory_; }
 
-  /// Parses and decodes PTX text, places its variables in global memory. Throws std::runtime_error with file, line and reason.
-  /// `registers`: register count per kernel name where machine code was found beside the PTX.
+  /// Parses and decodes PTX text, places its variables in global memory. Throws std::runtime_error with file, line and
+  /// reason. `registers`: register count per kernel name where machine code was found beside the PTX.
   std::shared_ptr<Module> load(const std::string& ptx, std::string_view identifier,
                                const std::vector<std::pair<std::string, uint32_t>>& registers = {});
 

@@ -17,10 +17,10 @@ struct Options {
   std::string chip = "b200";               ///< LADDER_CHIP
   Schedule schedule = Schedule::earliest;  ///< LADDER_SCHEDULE=earliest | latest | random[:SEED]
   uint64_t seed = 0;
-  int threads = 0;             ///< LADDER_THREADS: host threads; 0 = as many as the machine has
-  bool strict = false;         ///< LADDER_STRICT=1
-  std::string counters_path;   ///< LADDER_COUNTERS: JSON file written after every launch
-  std::string trace_path;      ///< LADDER_TRACE: event log of every launch (text, one line an event)
+  int threads = 0;            ///< LADDER_THREADS: host threads; 0 = as many as the machine has
+  bool strict = false;        ///< LADDER_STRICT=1
+  std::string counters_path;  ///< LADDER_COUNTERS: JSON file written after every launch
+  std::string trace_path;     ///< LADDER_TRACE: event log of every launch (text, one line an event)
 
   /// Throws std::runtime_error naming the variable, its value and what it may be.
   static Options from_environment();

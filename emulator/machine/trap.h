@@ -1,6 +1,7 @@
 #pragma once
-// A device-side fault. Thrown where an instruction (or an asynchronous operation) does what the hardware refuses; the machine
-// adds who did it and where (kernel, block, warp, lane, source line) and turns it into a report and a sticky CUDA error.
+// A device-side fault. Thrown where an instruction (or an asynchronous operation) does what the hardware refuses; the
+// machine adds who did it and where (kernel, block, warp, lane, source line) and turns it into a report and a sticky
+// CUDA error.
 
 #include <stdexcept>
 #include <string>
@@ -21,7 +22,8 @@ enum class FaultCode : int {
 };
 
 struct Trap : std::runtime_error {
-  /// `message` names the value, the rule and the way out; `source` is the section of the PTX ISA or the public source of the rule.
+  /// `message` names the value, the rule and the way out; `source` is the section of the PTX ISA or the public source
+  /// of the rule.
   Trap(FaultCode code, const std::string& message, std::string source = {})
       : std::runtime_error(message), code(code), source(std::move(source)) {}
   FaultCode code;

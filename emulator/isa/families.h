@@ -1,0 +1,22 @@
+#pragma once
+// Every family's entries for the table of instructions (table.cpp puts them together).
+
+#include <span>
+
+#include "emulator/isa/binder.h"
+
+namespace emu::isa {
+
+std::span<const Entry> move_entries();        // mov, cvta, isspacep, prmt
+std::span<const Entry> arithmetic_entries();  // add, sub, mul, mad, fma, shl, and, bfe, min, ... on every type
+std::span<const Entry> convert_entries();     // cvt
+std::span<const Entry> compare_entries();     // setp, set, selp, slct
+std::span<const Entry> memory_entries();      // ld, st, atom, red, prefetch
+std::span<const Entry> control_entries();     // bra, brx, ret, exit, trap, nanosleep
+std::span<const Entry> warp_entries();        // vote, shfl, match, activemask, elect, redux, bar.warp.sync
+std::span<const Entry> barrier_entries();     // barrier, bar, fence, membar
+std::span<const Entry> mbarrier_entries();    // mbarrier
+std::span<const Entry> tma_entries();         // cp.async.bulk...
+std::span<const Entry> tcgen05_entries();     // tcgen05
+
+}  // namespace emu::isa

@@ -1,0 +1,70 @@
+#include "emulator/machine/chip.h"
+
+#include <array>
+
+namespace emu {
+namespace {
+
+constexpr uint64_t kGiB = uint64_t{1} << 30;
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+constexpr std::array<Chip, 2> kChips = {{
+    {
+        .name = "b200",
+        .device_name = "NVIDIA B200 (emulated)",
+        .major = 10,
+        .minor = 0,
+        .sm_count = 148,                      // pytorch/ao 4002 (public thread)
+        .global_memory_bytes = 180 * kGiB,    // 180 to 192 GB by system, NVIDIA data sheets
+        .l2_bytes = 126 * kMiB + 512 * 1024,  // pytorch/ao 4002
+        .clock_khz = 1'965'000,               // SemiAnalysis microbench-blackwell
+        .memory_clock_khz = 3'996'000,        // with the bus width: 7.67 TB/s, SemiAnalysis
+        .memory_bus_bits = 7680,
+        .shared_per_sm_bytes = 228 * 1024,         // CUDA programming guide, technical specifications, 10.0
+        .shared_per_cta_optin_bytes = 227 * 1024,  // same
+        .shared_reserved_bytes = 1024,             // same; seen in addresses on an H200
+        .registers_per_sm = 65536,                 // same
+        .threads_per_sm = 2048,                    // same
+        .ctas_per_sm = 32,                         // same
+        .max_cluster_portable = 8,                 // same
+        .max_cluster = 16,                         // same
+        .has_tcgen05 = true,
+        .has_wgmma = false,
+    },
+    {
+        .name = "h200",
+        .device_name = "NVIDIA H200 (emulated)",
+        .major = 9,
+        .minor = 0,
+        .sm_count = 132,                    // read off an H200
+        .global_memory_bytes = 141 * kGiB,  // data sheet; about 139 GiB are free on an H200
+        .l2_bytes = 50 * kMiB,              // data sheet
+        .clock_khz = 1'980'000,             // boost clock, data sheet
+        .memory_clock_khz = 3'201'000,      // with the bus width: 4.9 TB/s; 4.8 quoted
+        .memory_bus_bits = 6144,
+        .shared_per_sm_bytes = 228 * 1024,         // CUDA programming guide, technical specifications, 9.0
+        .shared_per_cta_optin_bytes = 227 * 1024,  // same
+        .shared_reserved_bytes = 1024,             // read off an H200: own shared variables start at 0x400
+        .registers_per_sm = 65536,                 // programming guide
+        .threads_per_sm = 2048,                    // same
+        .ctas_per_sm = 32,                         // same
+        .max_cluster_portable = 8,                 // same
+        .max_cluster = 16,                         // same; runs on an H200
+        .has_tcgen05 = false,
+        .has_wgmma = true,
+    },
+}};
+
+}  // namespace
+
+const Chip* find_chip(std::string_view name) {
+  for (const Chip& chip : kChips)
+    if (chip.name == name) return &chip;
+  return nullptr;
+}
+
+std::span<const Chip> all_chips() {
+  return kChips;
+}
+
+}  // namespace emu

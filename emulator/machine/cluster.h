@@ -1,0 +1,162 @@
+#pragma once
+// A cluster of CTAs (one CTA where none was asked for) and the discrete-event loop that runs it.
+//
+// A cluster has a virtual clock: one tick per warp instruction, plus jumps to the next event when every group waits.
+// Asynchronous operations are events: each reads its sources at one time and shows its result at a later one, as the
+// schedule says. Clusters know of each other only through operations that are globally visible; before such an
+// instruction `run` returns, and the grid lets it pass in (clock, cluster) order. So a run depends on the seed and not
+// on the number of host threads.
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emulator/machine/address.h"
+#include "emulator/machine/cta.h"
+#include "emulator/machine/options.h"
+
+namespace emu {
+
+class Grid;
+
+/// Who issued something, for reports.
+struct Origin {
+  uint32_t cta_rank = 0, warp = 0, source = 0;
+  int lane = -1;  ///< -1: the warp
+};
+
+class Cluster {
+ public:
+  Cluster(Grid& grid, uint64_t id);
+  ~Cluster();
+  Cluster(const Cluster&) = delete;
+
+  enum class Stop : uint8_t {
+    needs_admission,  ///< the next instruction is globally visible
+    finished,         ///< all CTAs have exited and nothing is under way
+  };
+  /// Runs until it must stop. `admitted`: the globally visible instruction it stopped at may pass. Throws Fault reports
+  /// as ClusterFault.
+  Stop run(bool admitted);
+
+  Grid& grid;
+  const uint64_t id;
+  uint64_t clock = 0;
+  std::vector<std::unique_ptr<Cta>> ctas;
+
+  // ---- memory doors -------------------------------------------------------------------------------------------------
+  /// The bytes behind a shared::cluster address (own shared::cta addresses are such). Throws Trap.
+  std::byte* shared(uint32_t address, uint64_t bytes, Access access);
+  Cta& cta_of(uint32_t shared_address);
+  /// Bytes behind a generic address, for one lane of `warp`.
+  std::byte* generic(Warp& warp, int lane, uint64_t address, uint64_t bytes, Access access);
+  std::byte* local(Warp& warp, int lane, uint64_t offset, uint64_t bytes);
+  GlobalMemory& global();
+
+  // ---- asynchronous operations --------------------------------------------------------------------------------------
+  struct Times {
+    uint64_t read, show;
+  };
+  /// When an operation issued now reads and shows; neither before `not_before`.
+  Times draw_times(uint64_t not_before = 0);
+  /// Runs `action` when the clock reaches `time`: at once when it has. `owner`: the CTA whose memory it uses.
+  void at(uint64_t time, Cta& owner, const Origin& origin, std::function<void()> action);
+  /// A random number keyed by (seed, cluster, number of the draw).
+  uint64_t draw();
+  Schedule schedule() const;
+
+  // ---- waiting and waking -------------------------------------------------------------------------------------------
+  /// Parks the running group (or, when `lanes` is only a part of it, a new group of those lanes that will execute
+  /// `resume_pc` next); fills wait.since and wait.pc.
+  Group& park(Warp& warp, uint32_t lanes, const Wait& wait, uint32_t resume_pc);
+  void wake(Group& group);
+  /// The parked group asks again later: its instruction waits for another cluster (tcgen05.alloc).
+  void poll_later(Group& group);
+  /// try_wait with a time limit: wakes the group with result false after `cycles`, unless it was woken before.
+  void wake_later(Group& group, uint64_t cycles);
+
+  // mbarriers: `address` is a shared::cluster address of an 8-byte aligned word.
+  uint64_t mbarrier_word(uint32_t address, Access access);
+  /// Stores the word and, when a phase was completed, wakes who waits for it.
+  void mbarrier_store(uint32_t address, uint64_t word, bool phase_completed);
+
+  void barrier_arrive(Warp& warp, uint32_t barrier, uint32_t threads);  ///< counts; completes when full
+  void barrier_check(Cta& cta, uint32_t barrier);
+
+  /// Called by exit: these lanes of the warp are gone.
+  void retire_lanes(Warp& warp, uint32_t lanes);
+
+  /// Something happened that another group could notice (used to tell a wait that will end from one that will not).
+  void note_effect() { ++effects_; }
+
+  void trace(const Origin& origin, const char* event, uint64_t a = 0, uint64_t b = 0);
+  Origin origin(const Warp& warp, int lane = -1) const;
+
+  std::string trace_text;
+
+  /// Most operations in flight at one time.
+  uint64_t loads_in_flight = 0, most_loads_in_flight = 0, mmas_in_flight = 0, most_mmas_in_flight = 0;
+
+  bool finished() const { return live_ctas_ == 0; }
+
+  // ---- lanes parting and meeting (divergence.cpp) -------------------------------------------------------------------
+  /// Parts the running group: `taken` lanes go to `target`, the others stay behind the branch.
+  Flow diverge(Warp& warp, const Instruction& instruction, uint32_t taken, uint32_t target);
+  /// Makes `lanes` of the running group a group of their own at `pc`; they meet the rest at `reconverge`.
+  Group& split(Warp& warp, uint32_t lanes, uint32_t pc, uint32_t reconverge);
+  /// Gathers `lanes` of the warp at the running group's pc. True: the running group has them all now. False: it waits.
+  bool gather(Warp& warp, uint32_t lanes, WaitKind kind);
+
+ private:
+  struct Event {
+    uint64_t time, sequence;
+    Cta* owner;  // nullptr: nobody's memory
+    Origin origin;
+    std::function<void()> action;
+    bool operator>(const Event& other) const {
+      return time != other.time ? time > other.time : sequence > other.sequence;
+    }
+  };
+
+  void start();
+  bool run_group(Group& group, uint32_t quantum);  // false: stopped for admission
+  using Heap = std::vector<Event>;
+  void push(Heap& heap, Event event);
+  void fire_first(Heap& heap);
+  void fire_due();
+  void update_next_event();
+  Group* next_group();
+  void idle();                   // nothing is ready and no operation under way: finds what can go on, or throws
+  uint64_t fingerprint() const;  // of everything a waiting lane could change
+  void arrive_at_joins(Warp& warp, Group*& group);
+  void settle_join(Warp& warp, uint32_t join);
+  bool release_joins();
+  void gathered(Warp& warp, Group& group);
+  void drop_from_joins(Warp& warp, const std::vector<uint32_t>& joins, size_t keep, uint32_t lanes);
+  void free_group(Group& group);
+  [[noreturn]] void hang();
+
+  std::deque<Group*> ready_;
+  Heap events_;                         // asynchronous operations
+  Heap limits_;                         // time limits of waits
+  Heap polls_;                          // when to ask another cluster again
+  uint64_t next_event_ = ~uint64_t{0};  // earliest time in any heap
+  uint64_t sequence_ = 0, draws_ = 0, effects_ = 0, tickets_ = 0;
+  bool only_polls_ = false;  // nothing but polls can go on
+  uint64_t idle_fingerprint_ = 0, idle_effects_ = ~uint64_t{0};
+  uint32_t live_ctas_ = 0;
+  Origin current_;  // who is executing, for traps
+  bool in_event_ = false;
+  friend class Grid;
+};
+
+/// A cluster ended in a trap or a hang: the finished report.
+struct ClusterFault {
+  int error;
+  std::string report;
+};
+
+}  // namespace emu

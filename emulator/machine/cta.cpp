@@ -1,0 +1,40 @@
+#include "emulator/machine/cta.h"
+
+#include <bit>
+
+#include "emulator/machine/grid.h"
+
+namespace emu {
+
+Cta::Cta(Cluster& cluster_, uint32_t rank_, Dim3 index_, TensorMemory& tensor_memory_, TensorMemory::Owner owner_,
+         int sm_)
+    : cluster(cluster_), rank(rank_), index(index_), sm(sm_), tensor_memory(tensor_memory_), owner(owner_) {
+  window_bytes = cluster.grid.window_bytes();
+}
+
+Cta::~Cta() = default;
+
+void Cta::start() {
+  const Grid& grid = cluster.grid;
+  // Shared memory starts undefined: bytes that make a NaN of every 16-bit and 32-bit float.
+  window.assign(window_bytes, std::byte{0xFF});
+  uint32_t threads = static_cast<uint32_t>(grid.config.block.count());
+  local.resize(size_t{grid.program.local_bytes} * ((threads + 31) / 32 * 32));
+  for (uint32_t first = 0; first < threads; first += kLanes)
+    warps.push_back(std::make_unique<Warp>(*this, grid.program, first / kLanes, threads - first));
+  live_warps = static_cast<uint32_t>(warps.size());
+}
+
+void Cta::release_storage() {
+  window = {};
+  local = {};
+  warps.clear();
+}
+
+uint32_t Cta::live_threads() const {
+  uint32_t threads = 0;
+  for (const auto& warp : warps) threads += static_cast<uint32_t>(std::popcount(warp->live));
+  return threads;
+}
+
+}  // namespace emu

@@ -1,0 +1,67 @@
+#pragma once
+// A CTA: its shared-memory window, its named barriers, its warps.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "emulator/machine/device.h"
+#include "emulator/machine/tensor_memory.h"
+#include "emulator/machine/warp.h"
+
+namespace emu {
+
+class Cluster;
+
+/// barrier.cta / bar: 16 per CTA. PTX ISA, "barrier".
+struct NamedBarrier {
+  struct Waiter {
+    Group* group;
+    Slot result = Slot::none();  ///< of .red: predicate or 32-bit register
+    bool all = false;            ///< .red.and: true when every thread's predicate was
+  };
+  uint32_t wanted = 0;  ///< threads; 0 with `everyone`: all that have not exited
+  bool everyone = false;
+  uint32_t arrived = 0;          ///< threads
+  uint32_t arrived_warps = 0;    ///< for messages
+  uint32_t predicate_count = 0;  ///< .red: threads whose predicate was true
+  std::vector<Waiter> waiting;
+  bool in_use() const { return arrived != 0; }
+};
+
+class Cta {
+ public:
+  Cta(Cluster& cluster, uint32_t rank, Dim3 index, TensorMemory& tensor_memory, TensorMemory::Owner owner, int sm);
+  ~Cta();
+
+  Cluster& cluster;
+  const uint32_t rank;  ///< in the cluster
+  const Dim3 index;     ///< %ctaid
+  const int sm;
+  TensorMemory& tensor_memory;
+  const TensorMemory::Owner owner;
+
+  /// The whole window; the chip's reserved bytes come first. Allocated by start().
+  std::vector<std::byte> window;
+  uint32_t window_bytes = 0;
+  std::vector<std::unique_ptr<Warp>> warps;
+  uint32_t live_warps = 0;
+  std::array<NamedBarrier, 16> barriers;
+  std::vector<Group*> mbarrier_waiters;
+  bool alloc_permit = true;  ///< until tcgen05.relinquish_alloc_permit
+  uint32_t last_alloc_columns = 512;
+  int pending_async = 0;         ///< operations that still read or write this CTA's memory
+  std::vector<std::byte> local;  ///< local memory of all threads, thread-major
+
+  /// Creates the warps and the window.
+  void start();
+  bool started() const { return !warps.empty(); }
+  /// Gives back window, registers and local memory once nothing can use them any more.
+  void release_storage();
+
+  uint32_t live_threads() const;
+};
+
+}  // namespace emu

@@ -1,0 +1,181 @@
+// How lanes of a warp part and meet again. See warp.h for the model.
+
+#include <algorithm>
+
+#include "emulator/machine/cluster.h"
+
+namespace emu {
+
+void Cluster::free_group(Group& group) {
+  group.state = Group::State::free;
+  group.ticket = ++tickets_;
+  group.mask = 0;
+  group.joins.clear();
+}
+
+Group& Cluster::split(Warp& warp, uint32_t lanes, uint32_t pc, uint32_t reconverge) {
+  Group& group = *warp.group;
+  if (reconverge != Instruction::kNoReconvergence) {
+    // A loop that lanes leave one after the other needs one join, not one per turn.
+    bool same = !group.joins.empty() && warp.joins[group.joins.back()].pc == reconverge &&
+                (warp.joins[group.joins.back()].expected & group.mask) == group.mask;
+    if (!same) group.joins.push_back(warp.new_join(reconverge, group.mask));
+  }
+  group.mask &= ~lanes;
+  Group* other = warp.new_group(pc, lanes, group.joins);
+  other->state = Group::State::ready;
+  ready_.push_back(other);
+  return *other;
+}
+
+Flow Cluster::diverge(Warp& warp, const Instruction& instruction, uint32_t taken, uint32_t target) {
+  Group& group = *warp.group;
+  if (taken == group.mask) {
+    group.pc = target;
+    return Flow::jump;
+  }
+  Group& other = split(warp, taken, target, instruction.reconverge);
+  // The part that jumps may be where lanes meet already.
+  if (!other.joins.empty() && warp.joins[other.joins.back()].pc == target) {
+    std::erase(ready_, &other);
+    Group* waiting = &other;
+    arrive_at_joins(warp, waiting);
+    if (waiting) {
+      waiting->state = Group::State::ready;
+      ready_.push_back(waiting);
+    }
+  }
+  ++group.pc;
+  return Flow::jump;
+}
+
+/// While `group` stands at its innermost join: waits there for the others (group becomes nullptr), or goes on with all
+/// of them.
+void Cluster::arrive_at_joins(Warp& warp, Group*& group) {
+  while (group && !group->joins.empty() && warp.joins[group->joins.back()].pc == group->pc) {
+    uint32_t id = group->joins.back();
+    Join& join = warp.joins[id];
+    join.arrived |= group->mask;
+    if (join.arrived != join.expected) {
+      group->state = Group::State::parked;
+      group->ticket = ++tickets_;
+      group->wait = {.kind = WaitKind::join, .pc = group->pc, .since = clock};
+      group = nullptr;
+      return;
+    }
+    for (auto& other : warp.groups)
+      if (other.get() != group && other->state == Group::State::parked && other->wait.kind == WaitKind::join &&
+          !other->joins.empty() && other->joins.back() == id) {
+        group->mask |= other->mask;
+        free_group(*other);
+      }
+    group->joins.pop_back();
+    warp.free_joins.push_back(id);
+    join = {};
+  }
+}
+
+/// After `expected` shrank: lets those who wait go on when nobody else will come.
+void Cluster::settle_join(Warp& warp, uint32_t id) {
+  Join& join = warp.joins[id];
+  if (join.expected == 0) {
+    if (std::find(warp.free_joins.begin(), warp.free_joins.end(), id) == warp.free_joins.end()) {
+      bool used = std::any_of(warp.groups.begin(), warp.groups.end(), [&](auto& group) {
+        return group->state != Group::State::free &&
+               std::find(group->joins.begin(), group->joins.end(), id) != group->joins.end();
+      });
+      if (!used) warp.free_joins.push_back(id);
+    }
+    return;
+  }
+  if (join.arrived != join.expected) return;
+  for (auto& candidate : warp.groups) {
+    if (candidate->state != Group::State::parked || candidate->wait.kind != WaitKind::join ||
+        candidate->joins.empty() || candidate->joins.back() != id)
+      continue;
+    Group* group = candidate.get();
+    arrive_at_joins(warp, group);
+    if (group) {
+      group->state = Group::State::ready;
+      group->ticket = ++tickets_;
+      group->wait.kind = WaitKind::none;
+      ready_.push_back(group);
+    }
+    return;
+  }
+}
+
+/// `lanes` leave the joins of `joins` from index `keep` on: nobody shall wait for them there.
+void Cluster::drop_from_joins(Warp& warp, const std::vector<uint32_t>& joins, size_t keep, uint32_t lanes) {
+  for (size_t i = joins.size(); i-- > keep;) {
+    warp.joins[joins[i]].expected &= ~lanes;
+    warp.joins[joins[i]].arrived &= ~lanes;
+    settle_join(warp, joins[i]);
+  }
+}
+
+/// No lane can go on but those that wait at a join: hardware promises progress to each lane, so they do not wait any
+/// longer.
+bool Cluster::release_joins() {
+  bool released = false;
+  for (auto& cta : ctas)
+    for (auto& warp : cta->warps)
+      for (size_t i = 0; i < warp->groups.size(); ++i) {
+        Group* group = warp->groups[i].get();
+        if (group->state != Group::State::parked || group->wait.kind != WaitKind::join) continue;
+        std::vector<uint32_t> joins = group->joins;
+        group->joins.pop_back();
+        group->state = Group::State::ready;
+        group->ticket = ++tickets_;
+        group->wait.kind = WaitKind::none;
+        ready_.push_back(group);
+        drop_from_joins(*warp, joins, joins.size() - 1, group->mask);
+        released = true;
+      }
+  return released;
+}
+
+bool Cluster::gather(Warp& warp, uint32_t lanes, WaitKind kind) {
+  Group& group = *warp.group;
+  group.state = Group::State::parked;
+  group.ticket = ++tickets_;
+  group.wait = {.kind = kind, .pc = group.pc, .lanes = lanes, .since = clock};
+  uint32_t here = 0;
+  for (auto& other : warp.groups)
+    if (other->state == Group::State::parked && other->wait.kind == kind && other->wait.pc == group.pc)
+      here |= other->mask;
+  if ((here & lanes & warp.live) != (lanes & warp.live)) return false;
+
+  // All are here. They go on as one group, under the joins that they have in common.
+  std::vector<uint32_t> common = group.joins;
+  for (auto& other : warp.groups)
+    if (other->state == Group::State::parked && other->wait.kind == kind && other->wait.pc == group.pc) {
+      auto [a, b] = std::mismatch(common.begin(), common.end(), other->joins.begin(), other->joins.end());
+      common.erase(a, common.end());
+    }
+  std::vector<std::pair<std::vector<uint32_t>, uint32_t>> left;
+  for (auto& other : warp.groups)
+    if (other->state == Group::State::parked && other->wait.kind == kind && other->wait.pc == group.pc) {
+      left.emplace_back(other->joins, other->mask);
+      if (other.get() == &group) continue;
+      group.mask |= other->mask;
+      free_group(*other);
+    }
+  group.joins = common;
+  group.state = Group::State::ready;
+  group.wait.kind = WaitKind::none;
+  for (auto& [joins, mask] : left) drop_from_joins(warp, joins, common.size(), mask);
+  return true;
+}
+
+/// Lanes exited: perhaps those that a gathering waited for.
+void Cluster::gathered(Warp& warp, Group& group) {
+  Group* running = warp.group;
+  warp.group = &group;
+  WaitKind kind = group.wait.kind;
+  uint32_t lanes = kind == WaitKind::aligned ? warp.live : group.wait.lanes;
+  if (gather(warp, lanes, kind)) ready_.push_back(&group);
+  warp.group = running;
+}
+
+}  // namespace emu

@@ -1,0 +1,198 @@
+#include "emulator/machine/grid.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <thread>
+
+#include "emulator/machine/program.h"
+
+namespace emu {
+
+Grid::Grid(Device& device_, const Kernel& kernel_, const LaunchConfig& config_, std::span<const std::byte> parameters)
+    : device(device_), kernel(kernel_), program(*kernel_.program), config(config_), cluster_dim(config_.cluster) {
+  explicit_cluster = cluster_dim.count() > 1;
+  cluster_count = config.grid.count() / cluster_dim.count();
+  int slots = device.occupancy(kernel, static_cast<uint32_t>(config.block.count()), config.dynamic_shared_bytes);
+  sms_ = std::vector<Sm>(static_cast<size_t>(device.chip().sm_count));
+  for (Sm& sm : sms_) sm.free_slots = static_cast<uint32_t>(slots);
+
+  constexpr size_t kParameterAlign = 256;  // a CUtensorMap parameter asks for 128
+  size_t bytes = (std::max<size_t>(parameters.size(), 1) + kParameterAlign - 1) / kParameterAlign * kParameterAlign;
+  parameters_ = static_cast<std::byte*>(std::aligned_alloc(kParameterAlign, bytes));
+  if (!parameters_) throw std::bad_alloc();
+  std::copy(parameters.begin(), parameters.end(), parameters_);
+  device.memory().map_host(parameters_, bytes, "kernel parameters");
+  counters_.warps.resize((config.block.count() + kLanes - 1) / kLanes);
+}
+
+Grid::~Grid() {
+  device.memory().unmap_host(parameters_);
+  std::free(parameters_);
+}
+
+uint32_t Grid::dynamic_shared_offset() const {
+  uint32_t align = std::max(16u, program.dynamic_shared_align);
+  return (program.static_shared_bytes + align - 1) / align * align;
+}
+
+Dim3 Grid::cluster_index(uint64_t cluster) const {
+  uint64_t nx = config.grid.x / cluster_dim.x, ny = config.grid.y / cluster_dim.y;
+  return {static_cast<uint32_t>(cluster % nx), static_cast<uint32_t>(cluster / nx % ny),
+          static_cast<uint32_t>(cluster / nx / ny)};
+}
+
+Dim3 Grid::cta_index(uint64_t cluster, uint32_t rank) const {
+  Dim3 c = cluster_index(cluster);
+  return {c.x * cluster_dim.x + rank % cluster_dim.x, c.y * cluster_dim.y + rank / cluster_dim.x % cluster_dim.y,
+          c.z * cluster_dim.z + rank / cluster_dim.x / cluster_dim.y};
+}
+
+/// The next cluster in order takes the first SMs (round robin) that have room for its CTAs, one CTA an SM.
+bool Grid::place_next(uint64_t clock) {
+  if (next_cluster_ == cluster_count) return false;
+  uint32_t size = static_cast<uint32_t>(cluster_dim.count()), count = static_cast<uint32_t>(sms_.size());
+  std::vector<int> chosen;
+  for (uint32_t i = 0; i < count && chosen.size() < size; ++i) {
+    uint32_t sm = (next_sm_ + i) % count;
+    if (sms_[sm].free_slots) chosen.push_back(static_cast<int>(sm));
+  }
+  if (chosen.size() < size) return false;
+  Resident resident;
+  resident.sms = chosen;
+  resident.cluster = std::make_unique<Cluster>(*this, next_cluster_);
+  Cluster& cluster = *resident.cluster;
+  cluster.clock = clock;
+  for (uint32_t rank = 0; rank < size; ++rank) {
+    int sm = chosen[rank];
+    --sms_[static_cast<size_t>(sm)].free_slots;
+    cluster.ctas.push_back(std::make_unique<Cta>(cluster, rank, cta_index(next_cluster_, rank), tensor_memory(sm),
+                                                 next_cluster_ * size + rank + 1, sm));
+  }
+  next_sm_ = (static_cast<uint32_t>(chosen.back()) + 1) % count;
+  resident_ctas_ += size;
+  counters_.most_resident_ctas = std::max(counters_.most_resident_ctas, resident_ctas_);
+  residents_.emplace(Key{clock, next_cluster_}, std::move(resident));
+  ++next_cluster_;
+  return true;
+}
+
+/// An ended cluster leaves; the next ones take its place.
+void Grid::retire(Resident& resident) {
+  Cluster& cluster = *resident.cluster;
+  for (auto& cta : cluster.ctas)
+    for (size_t w = 0; w < cta->warps.size(); ++w) counters_.warps[w].add(cta->warps[w]->counters);
+  counters_.ctas += cluster.ctas.size();
+  ++counters_.clusters;
+  counters_.last_clock = std::max(counters_.last_clock, cluster.clock);
+  counters_.most_loads_in_flight = std::max(counters_.most_loads_in_flight, cluster.most_loads_in_flight);
+  counters_.most_mmas_in_flight = std::max(counters_.most_mmas_in_flight, cluster.most_mmas_in_flight);
+  if (!cluster.trace_text.empty()) traces_[cluster.id] = std::move(cluster.trace_text);
+  for (int sm : resident.sms) ++sms_[static_cast<size_t>(sm)].free_slots;
+  resident_ctas_ -= cluster.ctas.size();
+  stuck_.clear();
+  uint64_t clock = cluster.clock;
+  if (resident.sms.size() == 1) next_sm_ = static_cast<uint32_t>(resident.sms[0]);
+  while (place_next(clock)) {
+  }
+}
+
+bool Grid::note_stuck(uint64_t cluster) {
+  std::lock_guard lock(mutex_);
+  stuck_.insert(cluster);
+  return stuck_.size() == residents_.size();
+}
+
+void Grid::note_release() {
+  std::lock_guard lock(mutex_);
+  stuck_.clear();
+}
+
+void Grid::worker() {
+  std::unique_lock lock(mutex_);
+  while (!stop_ && !residents_.empty()) {
+    // The lowest key first: a cluster that can simply run, or the one whose operation is next in order.
+    auto chosen = residents_.end();
+    for (auto it = residents_.begin(); it != residents_.end(); ++it) {
+      State state = it->second.state;
+      bool lowest = it == residents_.begin();
+      if (state == State::runnable || (state != State::running && lowest)) {
+        chosen = it;
+        break;
+      }
+    }
+    if (chosen == residents_.end()) {
+      changed_.wait(lock);
+      continue;
+    }
+    Resident& resident = chosen->second;
+    if (resident.state == State::ended) {
+      auto node = residents_.extract(chosen);
+      retire(node.mapped());
+      changed_.notify_all();
+      continue;
+    }
+    if (resident.state == State::faulted) {
+      fault_ = Fault{resident.fault->error, resident.fault->report};
+      stop_ = true;
+      changed_.notify_all();
+      break;
+    }
+    bool admitted = resident.state == State::wants_admission;
+    resident.state = State::running;
+    Key key = chosen->first;
+    Cluster& cluster = *resident.cluster;
+    lock.unlock();
+    State state = State::wants_admission;
+    std::optional<ClusterFault> fault;
+    std::exception_ptr error;
+    try {
+      if (cluster.run(admitted) == Cluster::Stop::finished) {
+        state = State::ended;
+        for (auto& cta : cluster.ctas) cta->window = {};
+      }
+    } catch (ClusterFault& ended) {
+      fault = std::move(ended);
+      state = State::faulted;
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    if (error) {
+      error_ = error;
+      stop_ = true;
+      changed_.notify_all();
+      break;
+    }
+    auto node = residents_.extract(key);
+    node.key() = {cluster.clock, cluster.id};
+    node.mapped().state = state;
+    node.mapped().fault = std::move(fault);
+    residents_.insert(std::move(node));
+    changed_.notify_all();
+  }
+  changed_.notify_all();
+}
+
+std::optional<Fault> Grid::run() {
+  while (place_next(0)) {
+  }
+  next_sm_ = 0;
+  int threads = device.options().threads;
+  if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  threads = static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(threads), cluster_count));
+  std::vector<std::jthread> helpers;
+  for (int i = 1; i < threads; ++i) helpers.emplace_back([this] { worker(); });
+  worker();
+  helpers.clear();
+  if (error_) std::rethrow_exception(error_);
+  return fault_;
+}
+
+std::string Grid::trace() const {
+  std::string text;
+  for (const auto& [id, part] : traces_) text += part;
+  return text;
+}
+
+}  // namespace emu

@@ -1,0 +1,103 @@
+#pragma once
+// A launch: which clusters are resident on which SM, and who may do what others can see.
+//
+// Host threads run clusters side by side. A globally visible operation of a cluster passes only when no other resident
+// cluster could still do one earlier: operations are admitted in (clock, cluster) order. A cluster's end is such an
+// operation, since its place on the SM goes to the next cluster in the grid.
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "emulator/machine/cluster.h"
+#include "emulator/machine/device.h"
+
+namespace emu {
+
+/// What a launch did, summed over its CTAs.
+struct Counters {
+  std::vector<WarpCounters> warps;  ///< by warp index in the CTA
+  uint64_t ctas = 0, clusters = 0, most_resident_ctas = 0;
+  uint64_t last_clock = 0;                                     ///< virtual clock at which the last cluster ended
+  uint64_t most_loads_in_flight = 0, most_mmas_in_flight = 0;  ///< of any one cluster
+};
+
+class Grid {
+ public:
+  Grid(Device& device, const Kernel& kernel, const LaunchConfig& config, std::span<const std::byte> parameters);
+  ~Grid();
+
+  std::optional<Fault> run();
+
+  Device& device;
+  const Kernel& kernel;
+  const Program& program;
+  const LaunchConfig config;
+  Dim3 cluster_dim;  ///< CTAs of a cluster; 1x1x1 where none
+  bool explicit_cluster = false;
+  uint64_t cluster_count = 0;
+
+  /// Launch parameters, at an address that kernels may use.
+  const std::byte* parameters() const { return parameters_; }
+
+  /// Where dynamic shared memory starts in a CTA's window, and where the window ends.
+  uint32_t dynamic_shared_offset() const;
+  uint32_t window_bytes() const { return dynamic_shared_offset() + config.dynamic_shared_bytes; }
+
+  Dim3 cta_index(uint64_t cluster, uint32_t rank) const;
+  Dim3 cluster_index(uint64_t cluster) const;
+  TensorMemory& tensor_memory(int sm) { return sms_[static_cast<size_t>(sm)].tensor_memory; }
+
+  /// Only from within an admitted operation: tensor memory was freed, so waiting allocations may succeed.
+  void note_release() { stuck_.clear(); }
+  /// Only from within an admitted operation: this cluster can do nothing until another frees tensor memory. True when
+  /// that holds for every resident cluster.
+  bool note_stuck(uint64_t cluster);
+
+  bool stopping() const { return stop_.load(std::memory_order_relaxed); }
+
+  const Counters& counters() const { return counters_; }
+  std::string trace() const;
+
+ private:
+  struct Sm {
+    TensorMemory tensor_memory;
+    uint32_t free_slots = 0;
+  };
+  enum class State : uint8_t { runnable, running, wants_admission, ended, faulted };
+  struct Resident {
+    std::unique_ptr<Cluster> cluster;
+    State state = State::runnable;
+    bool admitted = false;
+    std::optional<ClusterFault> fault;
+    std::vector<int> sms;
+  };
+  using Key = std::pair<uint64_t, uint64_t>;  // (clock, cluster)
+
+  void worker();
+  bool place_next(uint64_t clock);
+  void retire(Resident& resident);
+
+  std::vector<Sm> sms_;
+  std::byte* parameters_ = nullptr;
+  std::map<Key, Resident> residents_;
+  uint64_t next_cluster_ = 0, resident_ctas_ = 0;
+  uint32_t next_sm_ = 0;
+  std::set<uint64_t> stuck_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::atomic<bool> stop_{false};
+  std::optional<Fault> fault_;
+  std::exception_ptr error_;
+  Counters counters_;
+  std::map<uint64_t, std::string> traces_;
+};
+
+}  // namespace emu

@@ -1,0 +1,67 @@
+#include "emulator/machine/options.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <stdexcept>
+#include <string_view>
+
+#include "emulator/machine/chip.h"
+
+namespace emu {
+namespace {
+
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+uint64_t number(std::string_view name, std::string_view text) {
+  uint64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size())
+    throw std::runtime_error(std::string(name) + "=" + std::string(text) + ": expected a whole number, 0 or more");
+  return value;
+}
+
+}  // namespace
+
+Options Options::from_environment() {
+  Options options;
+  if (auto chip = variable("LADDER_CHIP"); !chip.empty()) {
+    if (!find_chip(chip)) {
+      std::string names;
+      for (const Chip& known : all_chips()) names += (names.empty() ? "" : ", ") + std::string(known.name);
+      throw std::runtime_error("LADDER_CHIP=" + std::string(chip) + ": no such chip; the emulator can be: " + names);
+    }
+    options.chip = chip;
+  }
+  if (auto schedule = variable("LADDER_SCHEDULE"); !schedule.empty()) {
+    std::string_view kind = schedule.substr(0, schedule.find(':'));
+    if (schedule == "earliest") {
+      options.schedule = Schedule::earliest;
+    } else if (schedule == "latest") {
+      options.schedule = Schedule::latest;
+    } else if (kind == "random") {
+      options.schedule = Schedule::random;
+      if (kind.size() < schedule.size()) options.seed = number("LADDER_SCHEDULE", schedule.substr(kind.size() + 1));
+    } else {
+      throw std::runtime_error("LADDER_SCHEDULE=" + std::string(schedule) +
+                               ": expected earliest, latest, random or random:SEED");
+    }
+  }
+  if (auto threads = variable("LADDER_THREADS"); !threads.empty()) {
+    uint64_t count = number("LADDER_THREADS", threads);
+    if (count > 256) throw std::runtime_error("LADDER_THREADS=" + std::string(threads) + ": at most 256 host threads");
+    options.threads = static_cast<int>(count);
+  }
+  if (auto strict = variable("LADDER_STRICT"); !strict.empty()) {
+    if (strict != "0" && strict != "1")
+      throw std::runtime_error("LADDER_STRICT=" + std::string(strict) + ": expected 0 or 1");
+    options.strict = strict == "1";
+  }
+  options.counters_path = variable("LADDER_COUNTERS");
+  options.trace_path = variable("LADDER_TRACE");
+  return options;
+}
+
+}  // namespace emu

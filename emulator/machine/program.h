@@ -1,0 +1,169 @@
+#pragma once
+// Decoded code of one kernel: what the parser's instructions become before they run.
+//
+// Every scalar operand is a slot: a place that holds one value per lane. Registers, immediates and special registers
+// look alike to an instruction, so that `add` is one loop over 32 lanes whatever its operands were. A slot lies either
+// in the warp's own file (registers and what a warp knows of itself: %tid, parameter addresses) or among the program's
+// constants (immediates).
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emulator/machine/trap.h"
+
+namespace emu {
+
+inline constexpr int kLanes = 32;
+inline constexpr uint32_t kAllLanes = 0xFFFFFFFFu;
+
+class Warp;
+struct Instruction;
+
+/// What the machine does after an instruction was executed.
+enum class Flow : uint8_t {
+  next,    ///< go on behind it
+  jump,    ///< the instruction has set the group's pc
+  parked,  ///< the group waits; its pc has been set to where it resumes
+  ended,   ///< the group is gone (exit, or its lanes moved to other groups)
+};
+
+using Execute = Flow (*)(Warp&, const Instruction&);
+
+struct Slot {
+  enum Bank : uint8_t { warp, constant };
+  uint32_t offset = 0;  ///< bytes from the start of the bank
+  Bank bank = warp;
+  uint8_t bytes = 0;     ///< per lane: 2, 4, 8, 16; 0: a predicate (one bit per lane in 4 bytes); kNone: absent
+  bool negated = false;  ///< predicates: !p
+  static constexpr uint8_t kNone = 0xFF;
+  bool present() const { return bytes != kNone; }
+  static Slot none() { return {.bytes = kNone}; }
+};
+
+/// [base + offset]; the base is 4 or 8 bytes per lane.
+struct AddressOperand {
+  Slot base;
+  int64_t offset = 0;
+};
+
+struct Place {  ///< a line of source
+  std::string file;
+  int line = 0;
+};
+
+struct Location {
+  Place kernel;   ///< the kernel's own line: outermost inlined_at
+  Place wrapper;  ///< innermost line; equal to `kernel` where nothing was inlined
+  int ptx_line = 0;
+};
+
+struct Instruction {
+  Execute execute = nullptr;
+  Slot guard = Slot::none();
+  std::array<Slot, 5> operand{Slot::none(), Slot::none(), Slot::none(), Slot::none(), Slot::none()};
+  AddressOperand address;  ///< of memory instructions; families with two addresses put the second base in an operand
+  int64_t immediate = 0;   ///< a family's own
+  uint64_t modifiers = 0;  ///< a family's own, packed
+  uint32_t list = 0, list_count = 0;  ///< slots in Program::slot_lists (vectors)
+  uint32_t list2 = 0, list2_count = 0;
+  uint32_t target = 0;                      ///< branches: where to
+  uint32_t reconverge = kNoReconvergence;   ///< where lanes that part here meet again
+  uint32_t touched = 0, touched_count = 0;  ///< ranges of the warp's file in Program::touched
+  uint32_t source = 0;                      ///< index of the parser's instruction, for text and location
+  bool aligned = false;                     ///< all lanes of the warp must be here together
+  bool visible = false;  ///< other clusters can tell when it happens: admitted in (clock, cluster) order
+  bool drains = false;   ///< a register dependency on pending tensor-memory loads is resolved by the instruction itself
+  static constexpr uint32_t kNoReconvergence = 0xFFFFFFFF;
+};
+
+/// Something a warp knows of itself, written into its file when it starts.
+struct WarpValue {
+  enum class What : uint8_t {
+    tid_x,
+    tid_y,
+    tid_z,
+    ntid_x,
+    ntid_y,
+    ntid_z,
+    ctaid_x,
+    ctaid_y,
+    ctaid_z,
+    nctaid_x,
+    nctaid_y,
+    nctaid_z,
+    laneid,
+    warpid,
+    nwarpid,
+    smid,
+    nsmid,
+    gridid,
+    lanemask_eq,
+    lanemask_le,
+    lanemask_lt,
+    lanemask_ge,
+    lanemask_gt,
+    clusterid_x,
+    clusterid_y,
+    clusterid_z,
+    nclusterid_x,
+    nclusterid_y,
+    nclusterid_z,
+    cluster_ctaid_x,
+    cluster_ctaid_y,
+    cluster_ctaid_z,
+    cluster_nctaid_x,
+    cluster_nctaid_y,
+    cluster_nctaid_z,
+    cluster_ctarank,
+    cluster_nctarank,
+    is_explicit_cluster,
+    dynamic_smem_size,
+    total_smem_size,
+    aggr_smem_size,
+    zero,
+    shared_address,     ///< `value` = offset of a shared variable in the CTA's window; 32-bit shared::cta address
+    dynamic_shared,     ///< same, relative to where dynamic shared memory starts
+    parameter_address,  ///< `value` = offset in the parameter block; generic address
+    local_address,      ///< `value` = offset in the thread's local memory; not a generic address
+  };
+  What what;
+  uint32_t offset = 0;  ///< in the warp's file
+  uint8_t bytes = 4;
+  int64_t value = 0;
+};
+
+struct SharedVariable {
+  std::string name;
+  uint32_t offset = 0,
+           bytes = 0;  ///< offset in the CTA's window; dynamic ones (extern): relative to the dynamic part, bytes 0
+  bool dynamic = false;
+};
+
+struct Range {  ///< bytes of the warp's file
+  uint32_t begin = 0, end = 0;
+};
+
+struct Program {
+  std::string name;         ///< mangled
+  std::string pretty_name;  ///< demangled, without the parameter list
+  std::vector<Instruction> code;
+  std::vector<Slot> slot_lists;
+  std::vector<Range> touched;
+  std::vector<std::byte> constants;  ///< 64-byte aligned start not guaranteed: loads are unaligned
+  std::vector<WarpValue> warp_values;
+  std::vector<SharedVariable> shared_variables;
+  std::vector<Location> locations;    ///< by Instruction::source
+  std::vector<std::string> text;      ///< opcode as spelled, by Instruction::source
+  std::vector<std::string> refusals;  ///< why instructions could not be bound
+  uint32_t warp_file_bytes = 0;
+  uint32_t static_shared_bytes = 0;  ///< window offset of the end of static variables
+  uint32_t dynamic_shared_align = 16;
+  uint32_t local_bytes = 0;
+  bool uses_tensor_memory = false;
+};
+
+}  // namespace emu

@@ -1,0 +1,35 @@
+#pragma once
+// Tensor memory of one SM: 128 lanes x 512 columns of 32 bits, shared by all CTAs on the SM, with its allocator.
+// PTX ISA, "Tensor Memory"; isa-facts 3.1.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace emu {
+
+class TensorMemory {
+ public:
+  static constexpr uint32_t kTmemLanes = 128, kColumns = 512, kGranule = 32;
+  using Owner = uint64_t;  ///< a CTA: its number in the grid plus 1; 0: free
+
+  /// Columns for `owner`, first fit. Nothing when no run of `columns` free ones exists.
+  std::optional<uint32_t> allocate(Owner owner, uint32_t columns);
+  /// Frees [first, first + columns); false when that is not an allocation of `owner`.
+  bool release(Owner owner, uint32_t first, uint32_t columns);
+  /// Columns that `owner` holds now.
+  uint32_t held_by(Owner owner) const;
+  Owner owner(uint32_t column) const { return granule_owner_[column / kGranule].load(std::memory_order_relaxed); }
+
+  /// 512 columns of one lane. The cells exist from the first allocation on.
+  uint32_t* row(uint32_t lane) { return cells_.get() + size_t{lane} * kColumns; }
+
+ private:
+  std::unique_ptr<uint32_t[]> cells_;
+  std::array<std::atomic<Owner>, kColumns / kGranule> granule_owner_{};
+  std::array<uint32_t, kColumns / kGranule> allocation_columns_{};  // at an allocation's first granule: its size
+};
+
+}  // namespace emu

@@ -1,0 +1,182 @@
+#pragma once
+// A warp: one file of registers for its 32 lanes, and the groups its lanes run in.
+//
+// A group is a set of lanes with one program counter. A warp starts as one group; a branch that its lanes take
+// differently, or a wait that only some of them pass, parts it, and each part runs on its own, fairly scheduled. Parts
+// meet again at a join: the immediate post-dominator of the branch, where each waits for the others (or for their
+// exit).
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emulator/machine/program.h"
+
+namespace emu {
+
+class Cta;
+class Cluster;
+class Warp;
+
+/// Where the parts of a group meet again.
+struct Join {
+  uint32_t pc = 0;
+  uint32_t expected = 0;  ///< lanes that will come, or have come
+  uint32_t arrived = 0;
+};
+
+/// Why a group does not run.
+enum class WaitKind : uint8_t {
+  none,
+  mbarrier,     ///< a phase of an mbarrier
+  cta_barrier,  ///< barrier.cta / bar
+  cluster_barrier,
+  join,           ///< at a reconvergence point, for the other lanes
+  aligned,        ///< at an .aligned instruction, for the other lanes of the warp
+  lanes,          ///< at a .sync instruction, for the lanes of its mask
+  tensor_memory,  ///< tcgen05.alloc, until columns are free
+  bulk_group,     ///< cp.async.bulk.wait_group
+  completion,     ///< tcgen05.wait::ld / ::st
+  time,           ///< nanosleep
+};
+
+struct Wait {
+  WaitKind kind = WaitKind::none;
+  uint32_t pc = 0;             ///< the waiting instruction
+  uint32_t cta_rank = 0;       ///< mbarrier: whose
+  uint32_t address = 0;        ///< mbarrier: shared address; cta_barrier: its number
+  uint32_t parity = 0;         ///< mbarrier: 0 or 1
+  uint32_t lanes = 0;          ///< lanes, aligned: the mask that must gather
+  uint64_t since = 0;          ///< virtual clock
+  Slot result = Slot::none();  ///< predicate that says whether the wait succeeded (try_wait)
+  bool bounded = false;        ///< returns false after the time limit (try_wait)
+};
+
+struct Group {
+  Warp* warp = nullptr;
+  uint32_t pc = 0;
+  uint32_t mask = 0;
+  std::vector<uint32_t> joins;  ///< indices into Warp::joins, innermost last
+  enum class State : uint8_t { free, ready, parked } state = State::free;
+  uint64_t ticket = 0;    ///< changes whenever the group parks or wakes, so that late timeouts know they are late
+  bool admitted = false;  ///< its next globally visible instruction has been admitted
+  Wait wait;
+};
+
+/// A tcgen05.ld whose tensor-memory read has not happened yet (or a tcgen05.st whose write has not): see
+/// isa/tcgen05_ldst.cpp.
+struct PendingTensorAccess {
+  const Instruction* instruction = nullptr;
+  uint32_t mask = 0;
+  uint64_t id = 0;
+  bool is_load = false;
+  std::vector<std::byte> captured;  ///< address operands (and a store's data) as they were at issue
+};
+
+/// cp.async.bulk groups of one thread: how many operations of each committed group still read or write.
+struct BulkGroups {
+  struct Counts {
+    int reading = 0, writing = 0;
+  };
+  uint64_t oldest = 0;            ///< number of the first group in `groups`
+  std::vector<Counts> groups{1};  ///< the last is open: operations not yet committed
+};
+
+/// Figures kept per warp of a CTA, summed over all CTAs of a launch.
+struct WarpCounters {
+  uint64_t instructions = 0, parked_waits = 0, parked_cycles = 0;
+  uint64_t tma_loads = 0, tma_stores = 0, tma_box_rows = 0;
+  uint64_t bytes_from_global = 0, bytes_to_global = 0, bytes_into_shared = 0;
+  uint64_t mmas = 0, commits = 0, tmem_loads = 0, tmem_stores = 0;
+  void add(const WarpCounters& other);
+};
+
+class Warp {
+ public:
+  Warp(Cta& cta, const Program& program, uint32_t index, uint32_t threads);
+  Warp(const Warp&) = delete;
+  Warp& operator=(const Warp&) = delete;
+
+  Cta& cta;
+  const Program& program;
+  const uint32_t index;           ///< in the CTA
+  const uint32_t lanes_at_start;  ///< fewer than 32 in the last warp of an odd block
+  uint32_t live;                  ///< lanes that have not exited
+  uint32_t active = 0;            ///< lanes that execute the current instruction: group's mask and guard
+  Group* group = nullptr;         ///< the running group
+  std::vector<std::unique_ptr<Group>> groups;
+  std::vector<Join> joins;
+  std::vector<uint32_t> free_joins;
+  std::vector<PendingTensorAccess> pending;  ///< in issue order
+  std::map<uint32_t, BulkGroups> bulk;       ///< by lane
+  std::map<uint32_t, uint64_t>
+      tensor_core_time;  ///< by lane: when its last tcgen05 asynchronous operation shows its result
+  WarpCounters counters;
+
+  std::byte* file() { return file_.get(); }
+  uint32_t file_bytes() const { return program.warp_file_bytes; }
+
+  // Slots. T is the lane type; 32 of them lie side by side.
+  template <class T>
+  const T* read(const Slot& slot) const {
+    const std::byte* bank = slot.bank == Slot::warp ? file_.get() : program.constants.data();
+    return reinterpret_cast<const T*>(bank + slot.offset);
+  }
+  template <class T>
+  T* write(const Slot& slot) {
+    return reinterpret_cast<T*>(file_.get() + slot.offset);
+  }
+  /// One bit per lane.
+  uint32_t predicate(const Slot& slot) const {
+    uint32_t bits;
+    std::memcpy(&bits, (slot.bank == Slot::warp ? file_.get() : program.constants.data()) + slot.offset, 4);
+    return slot.negated ? ~bits : bits;
+  }
+  /// Sets the predicate of the active lanes, leaves the others'.
+  void set_predicate(const Slot& slot, uint32_t bits) { set_predicate(slot, bits, active); }
+  void set_predicate(const Slot& slot, uint32_t bits, uint32_t lanes) {
+    if (!slot.present()) return;
+    uint32_t old;
+    std::memcpy(&old, file_.get() + slot.offset, 4);
+    old = (old & ~lanes) | (bits & lanes);
+    std::memcpy(file_.get() + slot.offset, &old, 4);
+  }
+  /// A slot of 4 or 8 bytes per lane, as 64 bits.
+  uint64_t scalar(const Slot& slot, int lane) const {
+    return slot.bytes == 8   ? read<uint64_t>(slot)[lane]
+           : slot.bytes == 4 ? read<uint32_t>(slot)[lane]
+                             : read<uint16_t>(slot)[lane];
+  }
+  uint64_t address(const AddressOperand& operand, int lane) const {
+    uint64_t base = operand.base.present() ? scalar(operand.base, lane) : 0;
+    uint64_t sum = base + static_cast<uint64_t>(operand.offset);
+    return operand.base.present() && operand.base.bytes == 4 ? static_cast<uint32_t>(sum) : sum;
+  }
+  const Slot& listed(uint32_t list, uint32_t i) const { return program.slot_lists[list + i]; }
+
+  Group* new_group(uint32_t pc, uint32_t mask, const std::vector<uint32_t>& joins);
+  uint32_t new_join(uint32_t pc, uint32_t expected);
+
+  /// True when a pending tensor-memory access holds registers of `instruction`.
+  bool depends_on_pending(const Instruction& instruction) const;
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const;
+  };
+  std::unique_ptr<std::byte[], Free> file_;
+};
+
+/// Calls f(lane) for each set bit, lowest first.
+template <class F>
+inline void for_lanes(uint32_t mask, F&& f) {
+  while (mask) {
+    int lane = __builtin_ctz(mask);
+    mask &= mask - 1;
+    f(lane);
+  }
+}
+
+}  // namespace emu
