@@ -9,12 +9,14 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from tools import machine, toolkit
-from tools.terminal import Refusal, cores, note, say
+from tools.terminal import Parser, Refusal, cores, note, say
 
 ROOT = toolkit.ROOT
 FOLDER = Path(os.environ.get("LADDER_BUILD") or ROOT / "build").absolute()
@@ -105,7 +107,7 @@ def prepare(wanted):
 
 
 def build(options=None, quiet=False):
-    """Builds what changed. With `quiet`, a build that has nothing to do says nothing."""
+    """Builds what changed. With `quiet`, says nothing at the end, and nothing at all when there is nothing to do."""
     if options is None:
         options = argparse.Namespace(debug=False, cublas=False, jobs=None)
         try:  # keep the kind of build that is there
@@ -115,20 +117,38 @@ def build(options=None, quiet=False):
             pass
     wanted = wishes(options)
     found = remembered(wanted) or prepare(wanted)
-    ninja = [found["ninja"], "-C", str(FOLDER)]
-    if quiet and subprocess.run([*ninja, "-n"], stdout=subprocess.PIPE, text=True).stdout.endswith("no work to do.\n"):
-        return
-    environment = {**os.environ, "NINJA_STATUS": "[%f/%t %es] "}
-    done = subprocess.run([*ninja, f"-j{options.jobs or cores()}"], env=environment, stdin=subprocess.DEVNULL)
-    if done.returncode:
-        note("The build failed; the first error is above.")
-        raise SystemExit(1)
+    run_ninja([found["ninja"], "-C", str(FOLDER), f"-j{options.jobs or cores()}"])
     if not quiet:
         say(f"Built {', '.join(rungs()) or 'no rung yet'} in {os.path.relpath(FOLDER / 'bin')}/.")
 
 
+def run_ninja(command):
+    """Shows Ninja's steps, rewritten in place on a terminal, and nothing at all when there was nothing to do."""
+    terminal = sys.stderr.isatty()
+    shown = False
+    ninja = subprocess.Popen(command, env={**os.environ, "NINJA_STATUS": "[%f/%t %es] "}, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    for line in ninja.stdout:
+        line = line.rstrip("\n")
+        if line.startswith(("[0/", "ninja: Entering", "ninja: no work")):
+            continue
+        step = re.match(r"\[\d+/\d+ ", line)
+        if terminal and step:
+            width = shutil.get_terminal_size().columns - 1
+            sys.stderr.write(f"\r\x1b[K{line[:width]}")
+            sys.stderr.flush()
+        else:
+            note(("\r\x1b[K" if terminal and shown else "") + line)
+        shown = bool(step)
+    if terminal and shown:
+        sys.stderr.write("\r\x1b[K")
+    if ninja.wait():
+        note("The build failed; the first error is above.")
+        raise SystemExit(1)
+
+
 def command(arguments):
-    parser = argparse.ArgumentParser(prog="ladder build", description="Install what is missing, configure, build.")
+    parser = Parser(prog="ladder build", description="Install what is missing, configure, build.")
     parser.add_argument("--debug", action="store_true", help="unoptimised, with assertions")
     parser.add_argument("--cublas", action="store_true", help="fetch cuBLAS beside the compiler even without a GPU")
     parser.add_argument("--jobs", type=int, metavar="N", help="compilers at a time (default: one a core)")

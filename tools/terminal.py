@@ -1,5 +1,6 @@
 """What the front door says, and how it ends when it cannot go on."""
 
+import argparse
 import os
 import subprocess
 import sys
@@ -7,6 +8,13 @@ import sys
 
 class Refusal(Exception):
     """Nothing can be done before the user does something. The text says what is wrong and what to do; exit status 2."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Command-line options whose mistakes are refused in one line."""
+
+    def error(self, message):
+        raise Refusal(f"{message[0].upper()}{message[1:]}. `{self.prog.replace('ladder', './ladder', 1)} --help` lists the options.")
 
 
 def say(text=""):

@@ -1,0 +1,90 @@
+"""`ladder fuzz --minutes N`: random runs of all rungs until the time is over or one goes wrong."""
+
+import random
+import time
+
+from tools import build
+from tools.rung import Case, execute
+from tools.terminal import Parser, Refusal, note, plural, say
+
+LARGEST_FLOP = 4e9  # about a second of emulation
+EDGES = [1, 2, 7, 8, 15, 16, 24, 31, 32, 33, 63, 64, 65, 72, 120, 127, 128, 129, 136, 255, 256, 257, 264, 384, 512, 520]
+
+
+def size(draw, largest, multiple=1):
+    """A size that is small, at an edge of a tile, or anywhere up to `largest` with all magnitudes alike."""
+    if draw.random() < 0.5:
+        value = draw.choice(EDGES)
+    else:
+        value = int(largest ** draw.random())
+    return min(max(1, -(-value // multiple)) * multiple, max(multiple, largest // multiple * multiple))
+
+
+def draw_case(draw, rungs):
+    """A random case. Rows that TMA can address: N and K are multiples of 8 (step00: K is 16)."""
+    rung = draw.choice(rungs)
+    k = 16 if rung.startswith("step00") else size(draw, 4096, 8)
+    n = size(draw, 3000, 8)
+    m = size(draw, max(1, int(min(3000, LARGEST_FLOP / (2 * n * k)))))
+    dtype = draw.choice(["f16", "bf16"])
+    return Case(rung, m, n, k, dtype, draw.choice([dtype, "f32", "f32"]), draw.choice(["normal", "integer", "position"]),
+                seed=draw.randrange(1 << 31), schedule=draw_schedule(draw), threads=draw.choice([1, 2]))
+
+
+def draw_schedule(draw):
+    return draw.choice(["earliest", "latest", f"random:{draw.randrange(1 << 31)}", f"random:{draw.randrange(1 << 31)}"])
+
+
+def problem(case, draw):
+    """Runs a case, and again with other threads and another schedule. What went wrong, or None."""
+    first = execute(case, counters=True, trace=True)
+    if not first.good:
+        return complaint(case, first)
+    threads = case.but(threads=3 - case.threads)
+    second = execute(threads, counters=True, trace=True)
+    if not second.good:
+        return complaint(threads, second)
+    for what in ("counters", "trace"):
+        if getattr(first, what) != getattr(second, what):
+            return f"The {what} depend on the number of host threads:\n  {case.command_line()}\n  {threads.command_line()}"
+    schedule = case.but(schedule=draw_schedule(draw))
+    third = execute(schedule)
+    if not third.good:
+        return complaint(schedule, third)
+    for other, outcome in ((threads, second), (schedule, third)):
+        if outcome.report["d_hash"] != first.report["d_hash"]:
+            return f"The bits of D differ:\n  {case.command_line()}\n  {other.command_line()}"
+    return None
+
+
+def complaint(case, outcome):
+    return f"{outcome.text.strip()}\nExit status {outcome.status}. Again:\n  {case.command_line()}"
+
+
+def command(arguments):
+    parser = Parser(prog="ladder fuzz", description="Random shapes, types, inputs, schedules and threads, each checked.")
+    parser.add_argument("--minutes", type=float, required=True, metavar="N")
+    parser.add_argument("--seed", type=int, metavar="S", help="start from this seed instead of a random one")
+    options = parser.parse_args(arguments)
+    if options.minutes <= 0:
+        raise Refusal(f"--minutes {options.minutes:g}: expected more than 0.")
+    build.build(quiet=True)
+    rungs = build.rungs()
+    if not rungs:
+        raise Refusal("There is no rung to fuzz yet.")
+    seed = random.SystemRandom().randrange(1 << 31) if options.seed is None else options.seed
+    end = time.monotonic() + 60 * options.minutes
+    say(f"Fuzzing {', '.join(rungs)} for {options.minutes:g} minutes; the first seed is {seed}.")
+    done = 0
+    while time.monotonic() < end:
+        draw = random.Random(seed + done)
+        case = draw_case(draw, rungs)
+        say(f"seed {seed + done}: {case.rung} {case.shape} {case.dtype} -> {case.out_dtype}, {case.inputs} inputs, "
+            f"{case.schedule}, {plural(case.threads, 'thread')}")
+        wrong = problem(case, draw)
+        if wrong:
+            note(f"\n{wrong}\nThis case alone: ./ladder fuzz --minutes 0.01 --seed {seed + done}")
+            return 1
+        done += 1
+    say(f"{plural(done, 'case')}, each run three ways, all right.")
+    return 0

@@ -1,0 +1,110 @@
+"""One run of a rung's executable: the command, its environment, and what its JSON says afterwards."""
+
+import json
+import os
+import shlex
+import subprocess
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tools import build
+
+
+@dataclass(frozen=True)
+class Case:
+    """Everything that decides a run. The same case gives the same bits of D, whatever schedule and threads."""
+    rung: str
+    m: int
+    n: int
+    k: int
+    dtype: str = "f16"
+    out_dtype: str = "f32"
+    inputs: str = "normal"
+    seed: int = 0
+    variant: str = ""
+    on: str = "b200"
+    schedule: str = ""     # "": the emulator's default
+    threads: int = 0       # 0: one a core
+
+    @property
+    def shape(self):
+        return f"{self.m}x{self.n}x{self.k}"
+
+    def options(self):
+        options = ["--shape", self.shape, "--dtype", self.dtype, "--out-dtype", self.out_dtype, "--inputs", self.inputs,
+                   "--seed", str(self.seed), "--on", self.on]
+        return options + (["--variant", self.variant] if self.variant else [])
+
+    def variables(self):
+        variables = {"LADDER_SCHEDULE": self.schedule} if self.schedule else {}
+        return variables | ({"LADDER_THREADS": str(self.threads)} if self.threads else {})
+
+    def command_line(self):
+        """What to type to see this run again."""
+        variables = [f"{name}={value}" for name, value in self.variables().items()]
+        return " ".join([*variables, "./ladder", "run", self.rung, *map(shlex.quote, self.options()), "--check"])
+
+    def but(self, **changes):
+        return replace(self, **changes)
+
+
+@dataclass
+class Outcome:
+    status: int                        # of the process; negative: the signal that ended it
+    report: dict                       # its JSON; empty when it did not get that far
+    text: str                          # stdout and stderr
+    seconds: float = 0.0               # the whole process, wall clock
+    peak_bytes: int = 0                # of memory
+    counters: dict = field(default_factory=dict)
+    trace: bytes = b""
+
+    @property
+    def good(self):
+        return self.status == 0 and bool(self.report)
+
+
+def execute(case, check=True, out=None, counters=False, trace=False, timeout=600):
+    """Runs a case and waits for it. `out`: where to write D as .npy."""
+    with tempfile.TemporaryDirectory(prefix="ladder-") as folder:
+        files = {name: Path(folder, name) for name in ("report.json", "counters.json", "trace", "text")}
+        command = [str(build.rung(case.rung)), *case.options(), "--json", str(files["report.json"])]
+        command += ["--check"] if check else []
+        command += ["--out", str(out)] if out else []
+        environment = {**os.environ, **case.variables()}
+        if counters:
+            environment["LADDER_COUNTERS"] = str(files["counters.json"])
+        if trace:
+            environment["LADDER_TRACE"] = str(files["trace"])
+        begin = time.monotonic()
+        with open(files["text"], "wb") as text:
+            process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=text, stderr=text)
+            status, peak = _wait(process, timeout)
+        outcome = Outcome(status, _json(files["report.json"]), files["text"].read_text(errors="replace"),
+                          time.monotonic() - begin, peak)
+        if counters:
+            outcome.counters = _json(files["counters.json"])
+        if trace and files["trace"].exists():
+            outcome.trace = files["trace"].read_bytes()
+        return outcome
+
+
+def _wait(process, timeout):
+    """Exit status and peak memory. A process that outlives its time is killed; its text then says so."""
+    killer = threading.Timer(timeout, process.kill)
+    killer.start()
+    try:
+        _, status, usage = os.wait4(process.pid, 0)
+    finally:
+        killer.cancel()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, usage.ru_maxrss * 1024
+
+
+def _json(path):
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}

@@ -1,0 +1,140 @@
+"""`ladder speed`: measures what the emulator, the build and the tests cost, and writes bench/emulator_speed.json."""
+
+import datetime
+import json
+import os
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tools import build
+from tools.rung import Case, execute
+from tools.terminal import Parser, note, output_of, say
+
+FILE = build.ROOT / "bench" / "emulator_speed.json"
+CORES = 2
+RUNG = "step01_kloop"
+# size of a cubic product -> (runs, limit in seconds)
+SIZES = {1024: (5, 1.5), 4096: (3, 12.0)}
+BUILD_LIMIT_S, TEST_LIMIT_S = 240.0, 300.0
+
+
+def machine():
+    cpu = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.M)
+    memory = re.search(r"MemTotal:\s*(\d+)", Path("/proc/meminfo").read_text())
+    return {
+        "cpu": cpu.group(1) if cpu else platform.machine(),
+        "cores_used": len(os.sched_getaffinity(0)),
+        "cores_present": os.cpu_count(),
+        "memory_gib": round(int(memory.group(1)) / 2**20, 1),
+        "system": platform.freedesktop_os_release().get("PRETTY_NAME", platform.platform()),
+        "compiler": (output_of([json.loads(build.STAMP.read_text())["cxx"], "--version"]) or "").split("\n")[0],
+    }
+
+
+def spread(values):
+    return {"median": round(statistics.median(values), 3), "least": round(min(values), 3), "most": round(max(values), 3),
+            "runs": len(values)}
+
+
+def matrices_bytes(case):
+    element = {"f16": 2, "bf16": 2, "f32": 4}
+    return (case.m + case.n) * case.k * element[case.dtype] + case.m * case.n * element[case.out_dtype]
+
+
+def measure_rung(size, runs):
+    case = Case(RUNG, size, size, size, "f16", "f16")
+    outcomes = []
+    for number in range(runs + 1):  # the first warms the file cache and does not count
+        outcome = execute(case)
+        if not outcome.good:
+            note(outcome.text)
+            raise SystemExit(f"{RUNG} failed: {case.command_line()}")
+        note(f"{RUNG} {case.shape}: {outcome.seconds:.2f} s{' (warm-up)' if number == 0 else ''}")
+        outcomes.append(outcome)
+    counted = outcomes[1:]
+    matrices = matrices_bytes(case)
+    return {
+        "what": f"{RUNG} at {case.shape}, f16 in and out, whole process with --check",
+        "seconds": spread([outcome.seconds for outcome in counted]),
+        "limit_seconds": SIZES[size][1],
+        "peak_memory_mb": round(max(outcome.peak_bytes for outcome in counted) / 1e6, 1),
+        "matrices_mb": round(matrices / 1e6, 1),
+        "limit_memory_mb": round((3 * matrices + 200e6) / 1e6, 1),
+    }
+
+
+def timed(command, environment):
+    begin = time.monotonic()
+    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True)
+    if done.returncode:
+        note(done.stdout)
+        raise SystemExit(f"{' '.join(command)} failed.")
+    return time.monotonic() - begin
+
+
+def measure_build():
+    """A clean build of everything, without a compiler cache, then a second one with nothing to do."""
+    folder = tempfile.mkdtemp(prefix="ladder-build-")
+    environment = {**os.environ, "LADDER_BUILD": folder, "CCACHE_DISABLE": "1"}
+    ladder = [sys.executable, str(build.ROOT / "ladder"), "build"]
+    try:
+        clean, again = timed(ladder, environment), timed(ladder, environment)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    note(f"clean build: {clean:.0f} s, again {again:.2f} s")
+    return [{"what": "clean ./ladder build of everything", "seconds": spread([clean]), "limit_seconds": BUILD_LIMIT_S},
+            {"what": "./ladder build with nothing to do", "seconds": spread([again]), "limit_seconds": 1.5}]
+
+
+def measure_test():
+    seconds = timed([sys.executable, str(build.ROOT / "ladder"), "test"], dict(os.environ))
+    note(f"tests: {seconds:.0f} s")
+    return [{"what": "./ladder test on a finished build", "seconds": spread([seconds]), "limit_seconds": TEST_LIMIT_S}]
+
+
+def command(arguments):
+    parser = Parser(prog="ladder speed", description=__doc__)
+    parser.add_argument("--only", choices=["rung", "build", "test"], action="append", help="part of it; nothing is written")
+    options = parser.parse_args(arguments)
+    build.build(quiet=True)
+    # Two cores, as the figures say, also on a machine that has more; children inherit this.
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
+    parts = options.only or ["rung", "build", "test"]
+    figures = []
+    if "rung" in parts:
+        figures += [measure_rung(size, runs) for size, (runs, _) in SIZES.items()]
+    if "build" in parts:
+        figures += measure_build()
+    if "test" in parts:
+        figures += measure_test()
+    record = {
+        "label": "measured",
+        "what": "what emulation, build and tests cost on an ordinary machine",
+        "date": datetime.date.today().isoformat(),
+        "commit": (output_of(["git", "-C", str(build.ROOT), "rev-parse", "--short", "HEAD"]) or "").strip(),
+        "machine": machine(),
+        "protocol": "wall clock of whole processes on two cores, one warm-up that does not count, median of the runs with the "
+                    "least and the most; memory is the largest resident set of the process; nothing else was started meanwhile",
+        "figures": figures,
+    }
+    over = 0
+    for figure in figures:
+        late = figure["seconds"]["median"] > figure["limit_seconds"]
+        big = figure.get("peak_memory_mb", 0) > figure.get("limit_memory_mb", 0)
+        over += late or big
+        memory = f", {figure['peak_memory_mb']:.0f} MB (limit {figure['limit_memory_mb']:.0f})" if "peak_memory_mb" in figure else ""
+        say(f"{figure['what']}: {figure['seconds']['median']:.2f} s (limit {figure['limit_seconds']:g}){memory}"
+            f"{'   OVER' if late or big else ''}")
+    if not options.only:
+        FILE.parent.mkdir(exist_ok=True)
+        FILE.write_text(json.dumps(record, indent=2) + "\n")
+        say(f"Written to {FILE.relative_to(build.ROOT)}.")
+    return 1 if over else 0
