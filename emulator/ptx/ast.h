@@ -135,7 +135,12 @@ struct Operand {
     calltargets,  ///< index into Function::call_targets
     prototype,    ///< index into Function::prototypes
   };
-  enum class Base : uint8_t { none, reg, symbol };  ///< none: [immediate]
+  enum class Base : uint8_t {
+    none,    ///< [immediate]
+    reg,     ///< [%rd1+16]
+    symbol,  ///< [name+16]
+    element  ///< name[%r1+2], an old form: the variable's address + register * scale + value
+  };
 
   Kind kind = Kind::sink;
   bool negated = false;
@@ -143,7 +148,8 @@ struct Operand {
   Base address_base = Base::none;
   uint8_t real_width = 0;
   SymbolRef symbol;
-  uint32_t index = 0;  ///< register, instruction, function, table; an address's base register
+  uint32_t index = 0;  ///< register, instruction, function, table; an address's base (or index) register
+  uint32_t scale = 0;  ///< Base::element: bytes of an element
   union {
     int64_t value = 0;  ///< immediate; offset added to a symbol or an address
     uint64_t real_bits;
@@ -282,6 +288,7 @@ struct Module {
 
   std::shared_ptr<const std::string> text;  ///< the PTX; everything above points into it
   std::deque<Opcode> opcodes;               ///< distinct spellings
+  std::deque<std::string> strings;          ///< names that do not stand in the text as they are
 };
 
 }  // namespace emu::ptx
