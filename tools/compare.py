@@ -75,8 +75,8 @@ def command(arguments):
     parser.add_argument("rungs", nargs=2, metavar="stepNN")
     parser.add_argument("--shape", metavar="MxNxK", help="default: 512x512x512, or K = 16 where step00 is one of the two")
     parser.add_argument("--dtype", default="f16", choices=["f16", "bf16"])
-    parser.add_argument("--inputs", default="normal", help="as the rungs take it (default: normal)")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--input", default="random", choices=["random", "integer", "position"])
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--on", default="b200", help="as the rungs take it (default: b200)")
     options = parser.parse_args(arguments)
     build.build(quiet=True)
@@ -89,7 +89,7 @@ def command(arguments):
     outcomes, matrices = [], []
     with tempfile.TemporaryDirectory(prefix="ladder-") as folder:
         for index, name in enumerate(names):
-            case = Case(name, *map(int, sizes.groups()), options.dtype, inputs=options.inputs, seed=options.seed, on=options.on)
+            case = Case(name, *map(int, sizes.groups()), options.dtype, input=options.input, seed=options.seed, on=options.on)
             out = Path(folder, f"{index}.npy")
             outcome = execute(case, out=out, counters=True)
             if not outcome.good:
@@ -104,7 +104,7 @@ def command(arguments):
     if (where is None) != (hashes[0] == hashes[1]):
         note(f"The hashes ({hashes[0]}, {hashes[1]}) and the files disagree on whether D is the same; that is a bug here.")
         return 1
-    say(f"{names[0]} and {names[1]} at {shape}, {options.dtype} in, f32 out, {options.inputs} inputs, seed {options.seed}:")
+    say(f"{names[0]} and {names[1]} at {shape}, {options.dtype} in, f32 out, {options.input} inputs, seed {options.seed}:")
     say(f"D has the same bits ({hashes[0]})." if where is None else f"D differs: {where}.")
     side_by_side(names, [outcome.counters for outcome in outcomes])
     return 0 if where is None else 1

@@ -27,7 +27,9 @@ def draw_case(draw, rungs):
     n = size(draw, 3000, 8)
     m = size(draw, max(1, int(min(3000, LARGEST_FLOP / (2 * n * k)))))
     dtype = draw.choice(["f16", "bf16"])
-    return Case(rung, m, n, k, dtype, draw.choice([dtype, "f32", "f32"]), draw.choice(["normal", "integer", "position"]),
+    kind = draw.choice(["random", "integer", "position"])
+    out_dtype = "f32" if kind == "position" else draw.choice([dtype, "f32", "f32"])
+    return Case(rung, m, n, k, dtype, out_dtype, kind,
                 seed=draw.randrange(1 << 31), schedule=draw_schedule(draw), threads=draw.choice([1, 2]))
 
 
@@ -79,7 +81,7 @@ def command(arguments):
     while time.monotonic() < end:
         draw = random.Random(seed + done)
         case = draw_case(draw, rungs)
-        say(f"seed {seed + done}: {case.rung} {case.shape} {case.dtype} -> {case.out_dtype}, {case.inputs} inputs, "
+        say(f"seed {seed + done}: {case.rung} {case.shape} {case.dtype} -> {case.out_dtype}, {case.input} inputs, "
             f"{case.schedule}, {plural(case.threads, 'thread')}")
         wrong = problem(case, draw)
         if wrong:

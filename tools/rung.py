@@ -22,8 +22,8 @@ class Case:
     k: int
     dtype: str = "f16"
     out_dtype: str = "f32"
-    inputs: str = "normal"
-    seed: int = 0
+    input: str = "random"
+    seed: int = 1
     variant: str = ""
     on: str = "b200"
     schedule: str = ""     # "": the emulator's default
@@ -34,7 +34,7 @@ class Case:
         return f"{self.m}x{self.n}x{self.k}"
 
     def options(self):
-        options = ["--shape", self.shape, "--dtype", self.dtype, "--out-dtype", self.out_dtype, "--inputs", self.inputs,
+        options = ["--shape", self.shape, "--dtype", self.dtype, "--out-dtype", self.out_dtype, "--input", self.input,
                    "--seed", str(self.seed), "--on", self.on]
         return options + (["--variant", self.variant] if self.variant else [])
 
@@ -55,7 +55,7 @@ class Case:
 class Outcome:
     status: int                        # of the process; negative: the signal that ended it
     report: dict                       # its JSON; empty when it did not get that far
-    text: str                          # stdout and stderr
+    text: str                          # what it said on stderr
     seconds: float = 0.0               # the whole process, wall clock
     peak_bytes: int = 0                # of memory
     counters: dict = field(default_factory=dict)
@@ -70,7 +70,7 @@ def execute(case, check=True, out=None, counters=False, trace=False, timeout=600
     """Runs a case and waits for it. `out`: where to write D as .npy."""
     with tempfile.TemporaryDirectory(prefix="ladder-") as folder:
         files = {name: Path(folder, name) for name in ("report.json", "counters.json", "trace", "text")}
-        command = [str(build.rung(case.rung)), *case.options(), "--json", str(files["report.json"])]
+        command = [str(build.rung(case.rung)), *case.options(), "--json"]
         command += ["--check"] if check else []
         command += ["--out", str(out)] if out else []
         environment = {**os.environ, **case.variables()}
@@ -79,8 +79,8 @@ def execute(case, check=True, out=None, counters=False, trace=False, timeout=600
         if trace:
             environment["LADDER_TRACE"] = str(files["trace"])
         begin = time.monotonic()
-        with open(files["text"], "wb") as text:
-            process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=text, stderr=text)
+        with open(files["report.json"], "wb") as report, open(files["text"], "wb") as text:
+            process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=report, stderr=text)
             status, peak = _wait(process, timeout)
         outcome = Outcome(status, _json(files["report.json"]), files["text"].read_text(errors="replace"),
                           time.monotonic() - begin, peak)

@@ -1,0 +1,58 @@
+"""The front door's commands as such: names, help, a build that has nothing to do."""
+
+import os
+import tempfile
+import time
+import unittest
+
+from support import BUILD, PYTHON, ROOT, Refusals, ladder, run
+
+COMMANDS = ["build", "run", "test", "compare", "emulate", "fuzz", "speed"]
+
+
+class Commands(Refusals):
+    def test_help_names_every_command_and_no_other(self):
+        for arguments in ([], ["--help"], ["help"]):
+            done = ladder(*arguments)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            named = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("  ")]
+            self.assertEqual(named, COMMANDS)
+
+    def test_every_command_explains_itself(self):
+        for name in COMMANDS:
+            done = ladder(name, "--help")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"ladder {name}", done.stdout)
+
+    def test_unknown_command(self):
+        self.assert_refused(ladder("frobnicate"), "no command 'frobnicate'", "build")
+
+    def test_unknown_options(self):
+        for name in ("build", "test", "compare", "fuzz", "speed"):
+            self.assert_refused_in_one_line(ladder(name, "--frobnicate"), "ladder " + name, "--help")
+
+    def test_unknown_rung(self):
+        self.assert_refused_in_one_line(ladder("run", "step99"), "step99: no such rung", "step00_single_mma")
+        self.assert_refused_in_one_line(ladder("compare", "step00", "step99"), "step99: no such rung")
+
+    def test_bad_values(self):
+        self.assert_refused_in_one_line(ladder("fuzz", "--minutes", "0"), "--minutes 0")
+        self.assert_refused_in_one_line(ladder("fuzz", "--minutes", "soon"), "soon")
+        self.assert_refused_in_one_line(ladder("compare", "step00", "step01", "--shape", "12"), "--shape 12", "MxNxK")
+
+    def test_from_another_folder(self):
+        with tempfile.TemporaryDirectory() as elsewhere:
+            done = run([PYTHON, ROOT / "ladder", "--help"], cwd=elsewhere, env={**os.environ, "LADDER_BUILD": str(BUILD)})
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_build_with_nothing_to_do_takes_a_moment(self):
+        self.assertEqual(ladder("build").returncode, 0)
+        begin = time.monotonic()
+        done = ladder("build")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr, "")
+        self.assertLess(time.monotonic() - begin, 3)  # about 0.2 s alone; other tests run beside it
+
+
+if __name__ == "__main__":
+    unittest.main()
