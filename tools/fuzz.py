@@ -20,12 +20,15 @@ def size(draw, largest, multiple=1):
     return min(max(1, -(-value // multiple)) * multiple, max(multiple, largest // multiple * multiple))
 
 
-def draw_case(draw, rungs):
-    """A random case. Rows that TMA can address: N and K are multiples of 8 (step00: K is 16)."""
+def draw_case(draw, rungs, largest_flop=LARGEST_FLOP):
+    """A random case. Rows that TMA can address: N and K are multiples of 8 (step00: K is 16). The tensor core does whole
+    tiles, so the cost that is bounded is that of the shape rounded up to them."""
     rung = draw.choice(rungs)
-    k = 16 if rung.startswith("step00") else size(draw, 4096, 8)
+    tile_m, tile_n = 128, 256
     n = size(draw, 3000, 8)
-    m = size(draw, max(1, int(min(3000, LARGEST_FLOP / (2 * n * k)))))
+    row_of_tiles = 2 * tile_m * -(-n // tile_n) * tile_n
+    k = 16 if rung.startswith("step00") else size(draw, max(8, min(4096, int(largest_flop / row_of_tiles))), 8)
+    m = size(draw, min(3000, tile_m * max(1, int(largest_flop / (row_of_tiles * k)))))
     dtype = draw.choice(["f16", "bf16"])
     kind = draw.choice(["random", "integer", "position"])
     out_dtype = "f32" if kind == "position" else draw.choice([dtype, "f32", "f32"])

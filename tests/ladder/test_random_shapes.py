@@ -1,0 +1,48 @@
+"""Both rungs over 200 seeded random shapes: every element checked, the same bits from every rung, schedule and thread count.
+
+LADDER_SHAPES=N runs N shapes instead. `./ladder fuzz` goes on where this stops."""
+
+import os
+import random
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tools import build, fuzz  # noqa: E402
+from tools.rung import execute  # noqa: E402
+
+SHAPES = int(os.environ.get("LADDER_SHAPES", 200))
+FIRST_SEED = 20_000
+LARGEST_FLOP = 2.5e8  # keeps the whole test within a minute or two; `ladder fuzz` goes higher
+
+
+class RandomShapes(unittest.TestCase):
+    def test_every_rung(self):
+        rungs = build.rungs()
+        self.assertIn("step00_single_mma", rungs)
+        self.assertIn("step01_kloop", rungs)
+        for seed in range(FIRST_SEED, FIRST_SEED + SHAPES):
+            draw = random.Random(seed)
+            case = fuzz.draw_case(draw, [rungs[seed % len(rungs)]], LARGEST_FLOP)
+            with self.subTest(seed=seed, case=case.command_line()):
+                wrong = fuzz.problem(case, draw)
+                self.assertIsNone(wrong, wrong)
+
+    def test_rungs_agree(self):
+        """The same inputs give the same bits in every rung, for K = 16, which all of them take."""
+        rungs = build.rungs()
+        for seed in range(FIRST_SEED, FIRST_SEED + max(1, SHAPES // 5)):
+            draw = random.Random(seed)
+            case = fuzz.draw_case(draw, ["step00_single_mma"], LARGEST_FLOP).but(out_dtype="f32")
+            hashes = {}
+            for name in rungs:
+                outcome = execute(case.but(rung=name), check=False)
+                self.assertTrue(outcome.good, fuzz.complaint(case.but(rung=name), outcome))
+                hashes[name] = outcome.report["d_hash"]
+            self.assertEqual(len(set(hashes.values())), 1, f"{case.command_line()}: {hashes}")
+
+
+if __name__ == "__main__":
+    unittest.main()
