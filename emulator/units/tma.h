@@ -20,7 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <vector>
+#include <string>
 
 #include "emulator/machine/global_memory.h"
 #include "emulator/units/tensor_map.h"
@@ -52,6 +52,8 @@ class Box {
   const TensorMap& map() const { return map_; }
   Direction direction() const { return direction_; }
   const std::array<int32_t, 5>& coordinates() const { return coordinates_; }
+  /// "box at (64, 0) of the tensor map of FLOAT16 with address .., dimensions .., strides ..", for reports.
+  std::string describe() const;
 
   /// Bytes that a barrier is credited with, and that staging takes: the whole box, also where it is filled or clipped.
   uint64_t bytes() const { return rows_ * row_bytes_; }
@@ -60,6 +62,11 @@ class Box {
   uint32_t pitch_bytes() const { return pitch_; }  ///< from row to row in shared memory: row_bytes, or the swizzle span
   /// Bytes from the box's first to past its last in shared memory, before swizzle.
   uint64_t footprint_bytes() const { return rows_ * pitch_; }
+  /// Extents after element strides: bytes along dimension 0, elements along the others; 1 beyond the map's rank.
+  const std::array<uint32_t, 5>& extent() const { return extent_; }
+  /// [first, last) of each extent lies inside the tensor, the rest is filled (loads) or dropped (stores).
+  const std::array<uint32_t, 5>& first() const { return first_; }
+  const std::array<uint32_t, 5>& last() const { return last_; }
   /// Bytes inside the tensor: what is really read from or written to global memory.
   uint64_t global_bytes() const;
 
@@ -72,14 +79,13 @@ class Box {
   void visit_shared(uint32_t address, const std::function<void(uint32_t, uint32_t)>& visit) const;
 
  private:
-  friend struct Mover;
   TensorMap map_;
   Direction direction_;
   uint32_t row_bytes_ = 0, pitch_ = 0;
   uint64_t rows_ = 1;
   std::array<int32_t, 5> coordinates_{};
-  std::array<uint32_t, 5> extent_{1, 1, 1, 1, 1};  // elements the box has along each dimension, after element strides
-  std::array<uint32_t, 5> first_{}, last_{};       // [first, last) of them lie inside the tensor; dimension 0 in bytes
+  std::array<uint32_t, 5> extent_{1, 1, 1, 1, 1};
+  std::array<uint32_t, 5> first_{}, last_{};
 };
 
 /// Global memory to staging, at the time the copy reads. `staging`: box.bytes() bytes. Throws Trap (700) where the
