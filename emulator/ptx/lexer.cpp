@@ -157,19 +157,22 @@ Token Lexer::number(const char* const start) {
     kind = Token::Kind::real;
   } else {
     skip(kDigit);
-    if (p < end && *p == '.' && (p + 1 == end || !is(p[1], kLetter))) {
+    // The digits of an exponent when one begins at `at`, else nullptr.
+    const auto exponent = [&](const char* at) -> const char* {
+      if (at >= end || (*at != 'e' && *at != 'E')) return nullptr;
+      ++at;
+      if (at < end && (*at == '+' || *at == '-')) ++at;
+      return at < end && is(*at, kDigit) ? at : nullptr;
+    };
+    if (p < end && *p == '.' && (p + 1 == end || !is(p[1], kLetter) || exponent(p + 1) != nullptr)) {
       kind = Token::Kind::real;
       ++p;
       skip(kDigit);
     }
-    if (p < end && (*p == 'e' || *p == 'E')) {
-      const char* exponent = p + 1;
-      if (exponent < end && (*exponent == '+' || *exponent == '-')) ++exponent;
-      if (exponent < end && is(*exponent, kDigit)) {
-        kind = Token::Kind::real;
-        p = exponent;
-        skip(kDigit);
-      }
+    if (const char* digits = exponent(p)) {
+      kind = Token::Kind::real;
+      p = digits;
+      skip(kDigit);
     }
   }
   if (kind == Token::Kind::integer && p < end && *p == 'U') ++p;

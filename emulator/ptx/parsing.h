@@ -134,6 +134,7 @@ class Parser {
   void call_targets(const Token& name);
   void call_prototype(const Token& name);
   const Opcode* opcode(const Token& name);
+  const Opcode* intern(std::string_view spelling, const std::vector<std::string_view>& modifiers);
   void define_target(const Token& name, Target target);
   void open_scope();
   void close_scope();

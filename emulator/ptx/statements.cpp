@@ -23,7 +23,19 @@ bool Parser::resolve(const Scope& scope, const Fixup& fixup) {
     function_->branch_targets[fixup.a][fixup.b] = target.index;
     return true;
   }
-  Operand& operand = function_->body[fixup.a].operands[fixup.b];
+  Instruction& instruction = function_->body[fixup.a];
+  const std::string_view name = instruction.name();
+  const bool is_call_table = target.kind == Operand::Kind::prototype || target.kind == Operand::Kind::calltargets;
+  if (name == "bra" && target.kind != Operand::Kind::label) {
+    fail(fixup.token, "'" + std::string(fixup.token.text) + "' is not a label to branch to");
+  }
+  if (name == "brx" && target.kind != Operand::Kind::targets) {
+    fail(fixup.token, "'" + std::string(fixup.token.text) + "' is not a .branchtargets table");
+  }
+  if (name == "call" && !is_call_table) {
+    fail(fixup.token, "'" + std::string(fixup.token.text) + "' is not a .callprototype or .calltargets");
+  }
+  Operand& operand = instruction.operands[fixup.b];
   operand.kind = target.kind;
   operand.index = target.index;
   operand.name = {};
@@ -78,10 +90,8 @@ void Parser::end_body(const Token& close) {
   const bool label_at_end = std::any_of(function.labels.begin(), function.labels.end(),
                                         [&](const Label& l) { return l.instruction == size; });
   if (!falls_through && !label_at_end) return;
-  Token ret = close;
-  ret.text = "ret";
   Instruction instruction;
-  instruction.opcode = opcode(ret);
+  instruction.opcode = intern("ret", {});
   instruction.line = close.line;
   instruction.location = location_;
   function.body.push_back(std::move(instruction));
@@ -223,25 +233,22 @@ const Opcode* Parser::opcode(const Token& name) {
     end = token_.text.data() + token_.text.size();
     words.push_back(token_.text);
   }
-  std::string spelling;
-  std::string_view key;
-  if (words.empty() || in_one_piece) {
-    key = {name.text.data(), static_cast<size_t>(words.empty() ? name.text.size() : end - name.text.data())};
-  } else {
-    spelling = name.text;
-    for (std::string_view word : words) spelling.append(".").append(word);
-    key = spelling;
-  }
-  if (const auto found = opcodes_.find(key); found != opcodes_.end()) return found->second;
+  if (in_one_piece) return intern({name.text.data(), static_cast<size_t>(end - name.text.data())}, words);
+  std::string spelling(name.text);
+  for (std::string_view word : words) spelling.append(".").append(word);
+  return intern(spelling, words);
+}
 
+const Opcode* Parser::intern(std::string_view spelling, const std::vector<std::string_view>& modifiers) {
+  if (const auto found = opcodes_.find(spelling); found != opcodes_.end()) return found->second;
   Opcode& entry = module_.opcodes.emplace_back();
-  entry.text = key;
+  entry.text = spelling;
   const std::string_view text = entry.text;
-  size_t at = name.text.size();
+  size_t at = text.find('.');
   entry.name = text.substr(0, at);
-  for (std::string_view word : words) {
-    entry.modifiers.push_back(text.substr(at + 1, word.size()));
-    at += 1 + word.size();
+  for (std::string_view modifier : modifiers) {
+    entry.modifiers.push_back(text.substr(at + 1, modifier.size()));
+    at += 1 + modifier.size();
   }
   opcodes_.emplace(text, &entry);
   return &entry;
@@ -268,6 +275,7 @@ void Parser::instruction(const Token& first) {
       const bool label_expected = (name.text == "bra" && instruction.operands.empty()) ||
                                   (name.text == "brx" && instruction.operands.size() == 1);
       const Token at = token_;
+      if (label_expected && at.kind != Token::Kind::identifier) fail_expected("a label");
       instruction.operands.push_back(operand(label_expected));
       if (instruction.operands.back().kind == Operand::Kind::label) {
         add_fixup({Fixup::Kind::operand, index, static_cast<uint32_t>(instruction.operands.size() - 1), at});
