@@ -28,6 +28,7 @@ constexpr OperandTile kBTile{Major::k, Swizzle::kNone, AtomOrder::kRowsFirst, 2,
 static_assert(kATile.leading_bytes() == kTileM * 16 && kATile.stride_bytes() == 8 * 16);
 static_assert(kBTile.leading_bytes() == kTileN * 16 && kBTile.stride_bytes() == 8 * 16);
 static_assert(kATile.bytes() + kBTile.bytes() == 12 * 1024);
+static_assert(kColumnK * 2 == kATile.span_bytes() && kTileN <= 256);  // a box: 16-byte rows, at most 256 of them
 static_assert(kTmemColumns >= 32 && kTmemColumns <= 512 && (kTmemColumns & (kTmemColumns - 1)) == 0);
 static_assert(kTileN % kStoreColumns == 0 && kThreads == kTileM);
 

@@ -48,6 +48,36 @@ TEST_CASE("operand tile: every element of every tile, by checksum") {
   }
 }
 
+TEST_CASE("operand tile: a TMA box per span of K writes the K-major layout with rows first") {
+  // The box of a K-major matrix seen as {span, rows, K / span}: dense in shared memory, innermost first, and swizzled
+  // by the XOR of 16-byte chunk and row that the PTX ISA draws for each mode (m = 1, 3, 7 for 32B, 64B, 128B; rows per
+  // step of the row term: 4, 2, 1).
+  struct Mode {
+    Swizzle swizzle;
+    uint32_t span;
+    uint32_t chunk_mask;
+    uint32_t rows_per_step;
+  };
+  const Mode modes[] = {
+      {Swizzle::kNone, 16, 0, 1}, {Swizzle::k32B, 32, 1, 4}, {Swizzle::k64B, 64, 3, 2}, {Swizzle::k128B, 128, 7, 1}};
+  for (const Mode& mode : modes) {
+    for (const uint32_t rows : {128u, 256u}) {
+      const uint32_t group = mode.span / 2;  // 16-bit elements
+      const OperandTile tile{Major::k, mode.swizzle, AtomOrder::kRowsFirst, 2, rows, 2 * group};
+      INFO("span " << mode.span << ", " << rows << " rows");
+      size_t wrong = 0;
+      for (uint32_t row = 0; row < rows; ++row) {
+        for (uint32_t k = 0; k < tile.k; ++k) {
+          const uint32_t chunk = k % group / 8 ^ (row / mode.rows_per_step & mode.chunk_mask);
+          const uint32_t written = k / group * rows * mode.span + row * mode.span + chunk * 16 + k % 8 * 2;
+          wrong += tile.offset(row, k) != written;
+        }
+      }
+      CHECK(wrong == 0);
+    }
+  }
+}
+
 TEST_CASE("operand tile: the atom order matters as soon as there are atoms both ways") {
   const OperandTile rows_first{Major::k, Swizzle::kNone, AtomOrder::kRowsFirst, 2, 64, 32};
   OperandTile k_first = rows_first;
