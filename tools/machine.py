@@ -90,8 +90,7 @@ def install(packages):
         raise Refusal(f"Missing: {wanted}. Installing takes root; please type: {command}")
 
     note(f"Installing {wanted} ...")
-    prefix = ["env", "DEBIAN_FRONTEND=noninteractive"] if root else ["sudo", "-n", "DEBIAN_FRONTEND=noninteractive"]
-    apt = [*prefix, "apt-get", "-q", "-o", "Dpkg::Use-Pty=0"]
+    apt = [*([] if root else ["sudo", "-n"]), "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-o", "Dpkg::Use-Pty=0"]
     install_them = [*apt, "install", "-y", "--no-install-recommends", *packages]
 
     def run(arguments):
