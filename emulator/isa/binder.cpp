@@ -1,5 +1,6 @@
 #include "emulator/isa/binder.h"
 
+#include <cstring>
 #include <map>
 #include <stdexcept>
 
@@ -188,6 +189,8 @@ AddressOperand Binder::address(const ptx::Operand& operand) {
       address.base = decoder_.symbol_address(operand.symbol, 0, bytes);
       break;
     }
+    case ptx::Operand::Base::element:
+      refuse("an address of the form name[register]");
     case ptx::Operand::Base::none:
       break;
   }

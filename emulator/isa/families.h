@@ -19,4 +19,10 @@ std::span<const Entry> mbarrier_entries();    // mbarrier
 std::span<const Entry> tma_entries();         // cp.async.bulk...
 std::span<const Entry> tcgen05_entries();     // tcgen05
 
+/// bar.warp.sync and barrier.warp.sync, which share their opcodes with the CTA barriers; .warp has been taken. In
+/// warp.cpp.
+void bind_warp_barrier(Binder& binder);
+/// cp.async (not bulk), which shares its opcode with the bulk copies; .async has been taken. In cp_async.cpp.
+void bind_cp_async(Binder& binder);
+
 }  // namespace emu::isa

@@ -177,13 +177,18 @@ void Cluster::idle() {
     }
     return;
   }
+  while (!limits_.empty() && limits_.front().stale()) fire_first(limits_);
   if (!limits_.empty()) {
-    // Only time limits are left. If running them out once changed nothing, they never will.
+    // Only time limits are left. When all of them ran out and nothing changed, nothing ever will.
     uint64_t now = fingerprint();
-    bool stuck = now == idle_fingerprint_ && effects_ == idle_effects_;
-    idle_fingerprint_ = now;
-    idle_effects_ = effects_;
-    if (!stuck) {
+    if (now != idle_fingerprint_ || effects_ != idle_effects_) {
+      idle_fingerprint_ = now;
+      idle_effects_ = effects_;
+      idle_deadline_ = 0;
+      for (const Event& limit : limits_)
+        if (!limit.stale()) idle_deadline_ = std::max(idle_deadline_, limit.time);
+    }
+    if (clock <= idle_deadline_) {
       clock = std::max(clock, limits_.front().time);
       fire_due();
       return;
@@ -345,6 +350,17 @@ void Cluster::mbarrier_store(uint32_t address, uint64_t word, bool phase_complet
   }
 }
 
+void Cluster::mbarrier_signal(uint32_t address, const Origin& who, const char* what) {
+  auto& signals = cta_of(address).barrier_history[shared_offset(address)].signals;
+  for (auto& signal : signals)
+    if (signal.source == who.source && signal.warp == who.warp && signal.what == what) {
+      ++signal.times;
+      signal.last_clock = clock;
+      return;
+    }
+  signals.push_back({who.source, who.warp, what, 1, clock});
+}
+
 void Cluster::barrier_arrive(Warp& warp, uint32_t number, uint32_t threads) {
   NamedBarrier& barrier = warp.cta.barriers[number];
   barrier.arrived += threads;
@@ -444,6 +460,10 @@ std::byte* Cluster::shared(uint32_t address, uint64_t bytes, Access access) {
                "PTX ISA, shared::cluster: the CTA must be running");
   if (access != Access::read) note_effect();
   return cta.window.data() + offset;
+}
+
+const std::byte* Cluster::grid_parameters() const {
+  return grid.parameters();
 }
 
 GlobalMemory& Cluster::global() {

@@ -7,6 +7,7 @@
 // instruction `run` returns, and the grid lets it pass in (clock, cluster) order. So a run depends on the seed and not
 // on the number of host threads.
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -82,10 +83,14 @@ class Cluster {
   uint64_t mbarrier_word(uint32_t address, Access access);
   /// Stores the word and, when a phase was completed, wakes who waits for it.
   void mbarrier_store(uint32_t address, uint64_t word, bool phase_completed);
+  /// Remembers who signalled the barrier; `what` is a literal ("arrive", "bytes", "commit").
+  void mbarrier_signal(uint32_t address, const Origin& who, const char* what);
 
   void barrier_arrive(Warp& warp, uint32_t barrier, uint32_t threads);  ///< counts; completes when full
   void barrier_check(Cta& cta, uint32_t barrier);
 
+  /// The group has no lanes any more.
+  void discard(Group& group) { free_group(group); }
   /// Called by exit: these lanes of the warp are gone.
   void retire_lanes(Warp& warp, uint32_t lanes);
 
@@ -97,8 +102,15 @@ class Cluster {
 
   std::string trace_text;
 
-  /// Most operations in flight at one time.
+  /// Operations in flight, for the counters.
+  void load_started() { most_loads_in_flight = std::max(most_loads_in_flight, ++loads_in_flight); }
+  void load_ended() { --loads_in_flight; }
+  void mma_started() { most_mmas_in_flight = std::max(most_mmas_in_flight, ++mmas_in_flight); }
+  void mma_ended() { --mmas_in_flight; }
   uint64_t loads_in_flight = 0, most_loads_in_flight = 0, mmas_in_flight = 0, most_mmas_in_flight = 0;
+
+  /// Where the launch's parameters lie, so that traces can name a tensor map by its offset.
+  const std::byte* grid_parameters() const;
 
   bool finished() const { return live_ctas_ == 0; }
 
@@ -116,6 +128,9 @@ class Cluster {
     Cta* owner;  // nullptr: nobody's memory
     Origin origin;
     std::function<void()> action;
+    Group* waiter = nullptr;  // limits and polls: whom they wake, unless its ticket is another by then
+    uint64_t ticket = 0;
+    bool stale() const { return waiter && waiter->ticket != ticket; }
     bool operator>(const Event& other) const {
       return time != other.time ? time > other.time : sequence > other.sequence;
     }
@@ -146,7 +161,9 @@ class Cluster {
   uint64_t next_event_ = ~uint64_t{0};  // earliest time in any heap
   uint64_t sequence_ = 0, draws_ = 0, effects_ = 0, tickets_ = 0;
   bool only_polls_ = false;  // nothing but polls can go on
-  uint64_t idle_fingerprint_ = 0, idle_effects_ = ~uint64_t{0};
+  // What waiting lanes could change, when it was last seen to change; and until when every time limit then running has
+  // run out.
+  uint64_t idle_fingerprint_ = 0, idle_effects_ = ~uint64_t{0}, idle_deadline_ = 0;
   uint32_t live_ctas_ = 0;
   Origin current_;  // who is executing, for traps
   bool in_event_ = false;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -31,6 +32,16 @@ struct NamedBarrier {
   bool in_use() const { return arrived != 0; }
 };
 
+/// What has signalled an mbarrier so far, for the hang report.
+struct BarrierHistory {
+  struct Signal {
+    uint32_t source = 0, warp = 0;  ///< instruction that caused it, warp that issued it
+    const char* what = "";
+    uint64_t times = 0, last_clock = 0;
+  };
+  std::vector<Signal> signals;
+};
+
 class Cta {
  public:
   Cta(Cluster& cluster, uint32_t rank, Dim3 index, TensorMemory& tensor_memory, TensorMemory::Owner owner, int sm);
@@ -50,7 +61,8 @@ class Cta {
   uint32_t live_warps = 0;
   std::array<NamedBarrier, 16> barriers;
   std::vector<Group*> mbarrier_waiters;
-  bool alloc_permit = true;  ///< until tcgen05.relinquish_alloc_permit
+  std::map<uint32_t, BarrierHistory> barrier_history;  ///< by offset in the window
+  bool alloc_permit = true;                            ///< until tcgen05.relinquish_alloc_permit
   uint32_t last_alloc_columns = 512;
   int pending_async = 0;         ///< operations that still read or write this CTA's memory
   std::vector<std::byte> local;  ///< local memory of all threads, thread-major

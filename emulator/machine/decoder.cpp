@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "emulator/isa/binder.h"
+#include "emulator/machine/warp.h"
 #include "emulator/ptx/control_flow.h"
 
 namespace emu {

@@ -56,7 +56,7 @@ class Grid {
   TensorMemory& tensor_memory(int sm) { return sms_[static_cast<size_t>(sm)].tensor_memory; }
 
   /// Only from within an admitted operation: tensor memory was freed, so waiting allocations may succeed.
-  void note_release() { stuck_.clear(); }
+  void note_release();
   /// Only from within an admitted operation: this cluster can do nothing until another frees tensor memory. True when
   /// that holds for every resident cluster.
   bool note_stuck(uint64_t cluster);

@@ -23,11 +23,17 @@ class TensorMemory {
   uint32_t held_by(Owner owner) const;
   Owner owner(uint32_t column) const { return granule_owner_[column / kGranule].load(std::memory_order_relaxed); }
 
+  /// Which cells something has written since their columns were allocated.
+  void mark_written(uint32_t lane, uint32_t column, uint32_t count);
+  bool any_written(uint32_t lane, uint32_t column, uint32_t count) const;
+
   /// 512 columns of one lane. The cells exist from the first allocation on.
   uint32_t* row(uint32_t lane) { return cells_.get() + size_t{lane} * kColumns; }
 
  private:
   std::unique_ptr<uint32_t[]> cells_;
+  // Bit c of [lane][granule]. A granule belongs to one CTA, so CTAs that share an SM touch words of their own.
+  std::array<std::array<uint32_t, kColumns / kGranule>, kTmemLanes> written_{};
   std::array<std::atomic<Owner>, kColumns / kGranule> granule_owner_{};
   std::array<uint32_t, kColumns / kGranule> allocation_columns_{};  // at an allocation's first granule: its size
 };

@@ -1,0 +1,128 @@
+// CTA barriers and fences. PTX ISA, "barrier{.cta}", "membar / fence".
+
+#include <bit>
+
+#include <fmt/format.h>
+
+#include "emulator/isa/families.h"
+#include "emulator/machine/cluster.h"
+
+namespace emu::isa {
+namespace {
+
+enum class Kind : uint64_t { sync, arrive, red_popc, red_and, red_or };
+
+constexpr const char* kSource = "PTX ISA, barrier{.cta}";
+
+/// Operands: 0 barrier number, 1 thread count (absent: everyone), 2 predicate of .red, 3 its result.
+Flow execute_barrier(Warp& warp, const Instruction& instruction) {
+  Cta& cta = warp.cta;
+  Cluster& cluster = cta.cluster;
+  Kind kind = static_cast<Kind>(instruction.modifiers);
+  int first = std::countr_zero(warp.active);
+  uint64_t number = warp.scalar(instruction.operand[0], first);
+  if (number > 15)
+    throw Trap(FaultCode::illegal_instruction, fmt::format("barrier {}: a CTA has barriers 0 to 15", number), kSource);
+  NamedBarrier& barrier = cta.barriers[number];
+  bool everyone = !instruction.operand[1].present();
+  uint32_t wanted = everyone ? 0 : static_cast<uint32_t>(warp.scalar(instruction.operand[1], first));
+  if (!everyone && (wanted == 0 || wanted % 32))
+    throw Trap(
+        FaultCode::illegal_instruction,
+        fmt::format("barrier {} for {} threads: the count must be a multiple of 32, at least 32", number, wanted),
+        kSource);
+  if (barrier.in_use() && (barrier.everyone != everyone || barrier.wanted != wanted))
+    throw Trap(
+        FaultCode::illegal_instruction,
+        fmt::format("barrier {} is in use for {} threads and now asked for {}", number,
+                    barrier.everyone ? cta.live_threads() : barrier.wanted, everyone ? cta.live_threads() : wanted),
+        kSource);
+  barrier.everyone = everyone;
+  barrier.wanted = wanted;
+  // With a count, a warp adds 32 whoever of it is active (for .aligned ones that is all); without, the lanes that are
+  // here.
+  uint32_t lanes = warp.active;
+  uint32_t threads = everyone || !instruction.aligned ? static_cast<uint32_t>(std::popcount(lanes)) : 32;
+  if (instruction.operand[2].present())
+    barrier.predicate_count += static_cast<uint32_t>(std::popcount(warp.predicate(instruction.operand[2]) & lanes));
+  cluster.barrier_arrive(warp, static_cast<uint32_t>(number), threads);
+  if (kind == Kind::arrive) {
+    cluster.barrier_check(cta, static_cast<uint32_t>(number));
+    return Flow::next;
+  }
+  bool all = lanes == warp.group->mask;
+  Group& group = cluster.park(warp, lanes, {.kind = WaitKind::cta_barrier, .address = static_cast<uint32_t>(number)},
+                              warp.group->pc + 1);
+  barrier.waiting.push_back({&group, instruction.operand[3], kind == Kind::red_and});
+  cluster.barrier_check(cta, static_cast<uint32_t>(number));
+  return all ? Flow::parked : Flow::next;
+}
+
+void bind_barrier(Binder& binder) {
+  bool old_form = binder.source.name() == "bar";
+  if (binder.take("warp")) {
+    bind_warp_barrier(binder);
+    return;
+  }
+  if (binder.take("cluster")) {
+    binder.refuse("cluster barriers are not executed yet");
+  }
+  binder.take("cta");
+  // bar is barrier.cta.aligned.
+  binder.out.aligned = old_form || binder.take("aligned");
+  Kind kind;
+  if (binder.take("sync"))
+    kind = Kind::sync;
+  else if (binder.take("arrive"))
+    kind = Kind::arrive;
+  else if (binder.take("red")) {
+    if (binder.take("popc")) {
+      kind = Kind::red_popc;
+      binder.take("u32");
+    } else if (binder.take("and")) {
+      kind = Kind::red_and;
+      binder.take("pred");
+    } else if (binder.take("or")) {
+      kind = Kind::red_or;
+      binder.take("pred");
+    } else
+      binder.refuse(".red needs .popc, .and or .or");
+  } else
+    binder.refuse("sync, arrive or red is wanted");
+  Instruction& out = binder.out;
+  out.modifiers = static_cast<uint64_t>(kind);
+  size_t next = 0;
+  bool reduces = kind == Kind::red_popc || kind == Kind::red_and || kind == Kind::red_or;
+  if (reduces) out.operand[3] = binder.output(next++);
+  out.operand[0] = binder.input(next++, 4);
+  size_t left = binder.count() - next;
+  if (left == (reduces ? 2u : 1u)) out.operand[1] = binder.input(next++, 4);
+  if (reduces) out.operand[2] = binder.input(next++, 0);
+  out.execute = execute_barrier;
+}
+
+Flow execute_fence(Warp&, const Instruction&) {
+  return Flow::next;
+}
+
+/// Memory here is sequentially consistent within a cluster, and between clusters visible operations pass one at a time;
+/// so a fence orders nothing that was not in order. One of gpu or sys scope is itself admitted in order.
+void bind_fence(Binder& binder) {
+  while (!binder.next().empty()) {
+    std::string_view modifier = binder.take_next();
+    if (modifier == "gpu" || modifier == "sys" || modifier == "gl") binder.out.visible = true;
+  }
+  if (binder.source.has("mbarrier_init") || binder.source.has("proxy::async")) binder.out.visible = false;
+  binder.out.execute = execute_fence;
+}
+
+constexpr Entry kEntries[] = {
+    {"bar", bind_barrier}, {"barrier", bind_barrier}, {"fence", bind_fence}, {"membar", bind_fence}};
+
+}  // namespace
+
+std::span<const Entry> barrier_entries() {
+  return kEntries;
+}
+
+}  // namespace emu::isa

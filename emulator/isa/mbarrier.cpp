@@ -1,0 +1,257 @@
+// mbarrier operations. PTX ISA, "mbarrier". The object and its arithmetic: machine/mbarrier.h.
+
+#include "emulator/machine/mbarrier.h"
+
+#include <fmt/format.h>
+
+#include "emulator/isa/families.h"
+#include "emulator/machine/cluster.h"
+
+namespace emu::isa {
+namespace {
+
+// Instruction::modifiers of arrives.
+constexpr uint64_t kDrop = 1, kExpectTx = 2, kNoComplete = 4;
+
+// How long try_wait suspends at most, in ticks of the virtual clock: about 7,800 cycles on an H200, whatever the hint.
+constexpr uint64_t kTryWaitCycles = 7'800;
+
+/// The barrier's shared::cluster address for one lane: from a shared or, without a space, a generic address.
+uint32_t barrier_address(Warp& warp, const Instruction& instruction, int lane) {
+  uint64_t address = warp.address(instruction.address, lane);
+  if (instruction.immediate) {  // generic
+    if (!is_shared(address))
+      throw Trap(FaultCode::invalid_address_space,
+                 fmt::format("mbarrier at generic address {:#x}, which is not shared memory", address),
+                 "PTX ISA, mbarrier: the object must be in shared memory");
+    address -= kSharedWindow;
+  }
+  return static_cast<uint32_t>(address);
+}
+
+/// Takes the state space of the barrier's address.
+void bind_space(Binder& binder) {
+  bool shared = binder.take("shared::cta") || binder.take("shared::cluster") || binder.take("shared");
+  binder.out.immediate = shared ? 0 : 1;
+}
+
+void take_semantics(Binder& binder) {
+  binder.take_any({"release", "acquire", "relaxed"});
+  binder.take_any({"cta", "cluster"});
+  binder.take("b64");
+}
+
+Flow execute_init(Warp& warp, const Instruction& instruction) {
+  Cluster& cluster = warp.cta.cluster;
+  for_lanes(warp.active, [&](int lane) {
+    uint32_t address = barrier_address(warp, instruction, lane);
+    uint32_t count = static_cast<uint32_t>(warp.scalar(instruction.operand[0], lane));
+    cluster.mbarrier_word(address, Access::write);
+    cluster.mbarrier_store(address, mbarrier::init(count), false);
+    cluster.cta_of(address).barrier_history.erase(shared_offset(address));
+  });
+  return Flow::next;
+}
+
+Flow execute_inval(Warp& warp, const Instruction& instruction) {
+  Cluster& cluster = warp.cta.cluster;
+  for_lanes(warp.active, [&](int lane) {
+    uint32_t address = barrier_address(warp, instruction, lane);
+    uint64_t word = cluster.mbarrier_word(address, Access::read);
+    if (!mbarrier::plausible(word))
+      throw Trap(FaultCode::launch_failure, fmt::format("mbarrier.inval of {:#018x}, which is no mbarrier", word),
+                 "PTX ISA, mbarrier.inval");
+    cluster.mbarrier_store(address, 0, false);
+  });
+  return Flow::next;
+}
+
+/// operand 0: state token (or none), 1: count or bytes (absent: 1).
+Flow execute_arrive(Warp& warp, const Instruction& instruction) {
+  Cluster& cluster = warp.cta.cluster;
+  bool drop = instruction.modifiers & kDrop;
+  for_lanes(warp.active, [&](int lane) {
+    uint32_t address = barrier_address(warp, instruction, lane);
+    uint64_t word = cluster.mbarrier_word(address, Access::atomic);
+    uint32_t value =
+        instruction.operand[1].present() ? static_cast<uint32_t>(warp.scalar(instruction.operand[1], lane)) : 1;
+    mbarrier::Outcome outcome;
+    if (instruction.modifiers & kExpectTx) {
+      outcome = mbarrier::arrive_expect_tx(word, value, drop);
+    } else {
+      if (value < 1 || value > mbarrier::kMaxCount)
+        throw Trap(FaultCode::launch_failure,
+                   fmt::format("mbarrier.arrive with count {}: it must be 1..{}", value, mbarrier::kMaxCount),
+                   "PTX ISA, mbarrier.arrive");
+      outcome = mbarrier::arrive(word, value, drop);
+      if (outcome.completed && (instruction.modifiers & kNoComplete))
+        throw Trap(FaultCode::launch_failure, "mbarrier.arrive.noComplete completed the phase",
+                   "PTX ISA, mbarrier.arrive: .noComplete");
+    }
+    if (instruction.operand[0].present()) warp.write<uint64_t>(instruction.operand[0])[lane] = word;
+    cluster.mbarrier_signal(address, cluster.origin(warp, lane),
+                            instruction.modifiers & kExpectTx ? "arrive.expect_tx" : "arrive");
+    cluster.mbarrier_store(address, outcome.word, outcome.completed);
+  });
+  return Flow::next;
+}
+
+Flow execute_tx(Warp& warp, const Instruction& instruction) {
+  Cluster& cluster = warp.cta.cluster;
+  bool expect = instruction.modifiers & kExpectTx;
+  for_lanes(warp.active, [&](int lane) {
+    uint32_t address = barrier_address(warp, instruction, lane);
+    uint64_t word = cluster.mbarrier_word(address, Access::atomic);
+    uint32_t bytes = static_cast<uint32_t>(warp.scalar(instruction.operand[1], lane));
+    mbarrier::Outcome outcome = expect ? mbarrier::expect_tx(word, bytes) : mbarrier::complete_tx(word, bytes);
+    cluster.mbarrier_signal(address, cluster.origin(warp, lane), expect ? "expect_tx" : "complete_tx");
+    cluster.mbarrier_store(address, outcome.word, outcome.completed);
+  });
+  return Flow::next;
+}
+
+// Instruction::modifiers of waits.
+constexpr uint64_t kTry = 1, kParity = 2;
+
+/// operand 0: result predicate, 1: parity or state token. PTX ISA, "mbarrier.test_wait / mbarrier.try_wait".
+Flow execute_wait(Warp& warp, const Instruction& instruction) {
+  Cluster& cluster = warp.cta.cluster;
+  struct Waiting {
+    uint32_t address, parity, lanes;
+  };
+  std::vector<Waiting> waiting;
+  uint32_t done = 0;
+  for_lanes(warp.active, [&](int lane) {
+    uint32_t address = barrier_address(warp, instruction, lane);
+    if (shared_rank(address) != warp.cta.rank)
+      throw Trap(FaultCode::illegal_address,
+                 fmt::format("wait on the mbarrier at {:#x} of another CTA: only arrives may be remote", address),
+                 "PTX ISA, mbarrier.test_wait: shared::cta only");
+    uint64_t word = cluster.mbarrier_word(address, Access::read);
+    if (!mbarrier::plausible(word))
+      throw Trap(
+          FaultCode::launch_failure,
+          fmt::format("wait on an mbarrier that holds {:#018x}: it has not been initialised, or was overwritten", word),
+          "PTX ISA, mbarrier.init");
+    uint64_t value = warp.scalar(instruction.operand[1], lane);
+    uint32_t parity =
+        instruction.modifiers & kParity ? static_cast<uint32_t>(value) : static_cast<uint32_t>(value >> 63);
+    if ((instruction.modifiers & kParity) && parity > 1)
+      throw Trap(FaultCode::illegal_instruction, fmt::format("wait with parity {}: it must be 0 or 1", parity),
+                 "PTX ISA, mbarrier.test_wait: phaseParity");
+    if (mbarrier::phase_done(word, parity)) {
+      done |= 1u << lane;
+      return;
+    }
+    for (Waiting& other : waiting)
+      if (other.address == address && other.parity == parity) {
+        other.lanes |= 1u << lane;
+        return;
+      }
+    waiting.push_back({address, parity, 1u << lane});
+  });
+  // try_wait may give up for no reason (PTX ISA): the random schedule does, now and then.
+  bool gives_up = (instruction.modifiers & kTry) && !waiting.empty() && cluster.schedule() == Schedule::random &&
+                  cluster.draw() % 16 == 0;
+  if (!(instruction.modifiers & kTry) || gives_up || waiting.empty()) {
+    warp.set_predicate(instruction.operand[0], done);
+    return Flow::next;
+  }
+  warp.set_predicate(instruction.operand[0], kAllLanes, done);
+  // Each barrier's waiters wait as a group of their own; what is left of the running group goes on.
+  uint32_t pc = warp.group->pc;
+  bool parked_all = false;
+  for (const Waiting& wait : waiting) {
+    parked_all = wait.lanes == warp.group->mask;
+    Group& group = cluster.park(warp, wait.lanes,
+                                {.kind = WaitKind::mbarrier,
+                                 .cta_rank = shared_rank(wait.address),
+                                 .address = wait.address,
+                                 .parity = wait.parity,
+                                 .result = instruction.operand[0],
+                                 .bounded = true},
+                                pc + 1);
+    warp.cta.mbarrier_waiters.push_back(&group);
+    cluster.wake_later(group, kTryWaitCycles);
+    cluster.trace(cluster.origin(warp), "wait", wait.address, wait.parity);
+  }
+  return parked_all ? Flow::parked : Flow::next;
+}
+
+Flow execute_pending_count(Warp& warp, const Instruction& instruction) {
+  uint32_t* out = warp.write<uint32_t>(instruction.operand[0]);
+  const uint64_t* state = warp.read<uint64_t>(instruction.operand[1]);
+  for_lanes(warp.active,
+            [&](int lane) { out[lane] = static_cast<uint32_t>(mbarrier::State::decode(state[lane]).pending); });
+  return Flow::next;
+}
+
+void bind_arrive(Binder& binder, bool drop) {
+  Instruction& out = binder.out;
+  out.modifiers = drop ? kDrop : 0;
+  if (binder.take("expect_tx")) out.modifiers |= kExpectTx;
+  if (binder.take("noComplete")) out.modifiers |= kNoComplete;
+  take_semantics(binder);
+  bind_space(binder);
+  // arrive [a]; arrive state, [a]{, count}; the remote form has the sink in place of the state.
+  size_t address = binder.is_address(0) ? 0 : 1;
+  if (address == 1) out.operand[0] = binder.output(0);
+  out.address = binder.address(address);
+  if (binder.count() > address + 1) out.operand[1] = binder.input(address + 1, 4);
+  out.execute = execute_arrive;
+}
+
+void bind_mbarrier(Binder& binder) {
+  Instruction& out = binder.out;
+  if (binder.take("init")) {
+    take_semantics(binder);
+    bind_space(binder);
+    out.address = binder.address(0);
+    out.operand[0] = binder.input(1, 4);
+    out.execute = execute_init;
+  } else if (binder.take("inval")) {
+    take_semantics(binder);
+    bind_space(binder);
+    out.address = binder.address(0);
+    out.execute = execute_inval;
+  } else if (binder.take("arrive")) {
+    bind_arrive(binder, false);
+  } else if (binder.take("arrive_drop")) {
+    bind_arrive(binder, true);
+  } else if (binder.take("expect_tx") || binder.source.has("complete_tx")) {
+    out.modifiers = binder.take("complete_tx") ? 0 : kExpectTx;
+    take_semantics(binder);
+    bind_space(binder);
+    out.address = binder.address(0);
+    out.operand[1] = binder.input(1, 4);
+    out.execute = execute_tx;
+  } else if (binder.source.has("test_wait") || binder.source.has("try_wait")) {
+    out.modifiers = binder.take("try_wait") ? kTry : 0;
+    binder.take("test_wait");
+    if (binder.take("parity")) out.modifiers |= kParity;
+    take_semantics(binder);
+    bind_space(binder);
+    out.operand[0] = binder.output(0);
+    out.address = binder.address(1);
+    out.operand[1] = binder.input(2, out.modifiers & kParity ? 4 : 8);
+    if (binder.count() > 3) binder.input(3, 4);  // the hint: an H200 gives up after the same time with any
+    out.execute = execute_wait;
+  } else if (binder.take("pending_count")) {
+    binder.take("b64");
+    out.operand[0] = binder.output(0);
+    out.operand[1] = binder.input(1, 8);
+    out.execute = execute_pending_count;
+  } else {
+    binder.refuse("the emulator does not know this operation");
+  }
+}
+
+constexpr Entry kEntries[] = {{"mbarrier", bind_mbarrier}};
+
+}  // namespace
+
+std::span<const Entry> mbarrier_entries() {
+  return kEntries;
+}
+
+}  // namespace emu::isa

@@ -1,0 +1,256 @@
+// tcgen05.ld, tcgen05.st and their waits. PTX ISA, "Tensor Memory Load and Store Instructions". Which register of which
+// thread is which cell: units/tmem_layout.h.
+//
+// A load is asynchronous: it reads tensor memory some time after its issue, at the latest when its registers are needed
+// (the scoreboard) or when tcgen05.wait::ld asks. A store takes its registers at issue and writes some time later, at
+// the latest at tcgen05.wait::st. Until then both are pending in their warp.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+
+#include "emulator/isa/tcgen05.h"
+#include "emulator/isa/tensor_access.h"
+#include "emulator/units/tmem_layout.h"
+
+namespace emu {
+namespace {
+
+/// modifiers: shape | repeat << 8 | packed << 24; immediate: of .16x32bx2.
+TmemAccess access_of(const Instruction& instruction) {
+  return {.shape = static_cast<TmemShape>(instruction.modifiers & 0xFF),
+          .repeat = static_cast<uint32_t>(instruction.modifiers >> 8 & 0xFFFF),
+          .packed = (instruction.modifiers >> 24 & 1) != 0,
+          .immediate = static_cast<uint32_t>(instruction.immediate)};
+}
+
+uint32_t captured_address(const PendingTensorAccess& pending) {
+  uint32_t address;
+  std::memcpy(&address, pending.captured.data(), 4);
+  return address;
+}
+
+void perform_load(Warp& warp, const PendingTensorAccess& pending) {
+  const Instruction& instruction = *pending.instruction;
+  TmemAccess access = access_of(instruction);
+  TensorMemory& tensor_memory = warp.cta.tensor_memory;
+  uint32_t address = captured_address(pending);
+  uint32_t first_lane = warp.index % 4 * 32 + (address >> 16) % 32, first_column = address & 0xFFFF;
+  isa::check_columns(warp.cta, first_column, column_span(access), "tcgen05.ld reads");
+  bool written = false;
+  for (uint32_t lane = 0; lane < lane_count(access.shape) && !written; ++lane)
+    written = tensor_memory.any_written(first_lane + lane, first_column, column_span(access));
+  if (!written)
+    throw Trap(FaultCode::illegal_address,
+               fmt::format("tcgen05.ld reads lanes {} to {}, columns {} to {} of tensor memory, which nothing has "
+                           "written since they were "
+                           "allocated",
+                           first_lane, first_lane + lane_count(access.shape) - 1, first_column,
+                           first_column + column_span(access) - 1),
+               "PTX ISA, tcgen05.alloc: contents are undefined");
+  for (uint32_t reg = 0; reg < instruction.list_count; ++reg) {
+    const Slot& slot = warp.listed(instruction.list, reg);
+    if (!slot.present()) continue;
+    uint32_t* out = warp.write<uint32_t>(slot);
+    for_lanes(pending.mask, [&](int thread) {
+      TmemCell cell = register_cell(access, static_cast<uint32_t>(thread), reg);
+      const uint32_t* at = tensor_memory.row(first_lane + cell.lane) + first_column + cell.column;
+      out[thread] = access.packed ? (at[0] & 0xFFFF) | at[1] << 16 : at[0];
+    });
+  }
+}
+
+void perform_store(Warp& warp, const PendingTensorAccess& pending) {
+  const Instruction& instruction = *pending.instruction;
+  TmemAccess access = access_of(instruction);
+  TensorMemory& tensor_memory = warp.cta.tensor_memory;
+  uint32_t address = captured_address(pending);
+  uint32_t first_lane = warp.index % 4 * 32 + (address >> 16) % 32, first_column = address & 0xFFFF;
+  isa::check_columns(warp.cta, first_column, column_span(access), "tcgen05.st writes");
+  for (uint32_t reg = 0; reg < instruction.list_count; ++reg)
+    for_lanes(pending.mask, [&](int thread) {
+      uint32_t value;
+      std::memcpy(&value, pending.captured.data() + 4 + (size_t{reg} * kLanes + static_cast<size_t>(thread)) * 4, 4);
+      TmemCell cell = register_cell(access, static_cast<uint32_t>(thread), reg);
+      uint32_t lane = first_lane + cell.lane, column = first_column + cell.column;
+      uint32_t* at = tensor_memory.row(lane) + column;
+      if (access.packed) {
+        at[0] = value & 0xFFFF;
+        at[1] = value >> 16;
+        tensor_memory.mark_written(lane, column, 2);
+      } else {
+        at[0] = value;
+        tensor_memory.mark_written(lane, column, 1);
+      }
+    });
+  warp.cta.cluster.note_effect();
+}
+
+void perform(Warp& warp, const PendingTensorAccess& pending) {
+  if (pending.is_load)
+    perform_load(warp, pending);
+  else
+    perform_store(warp, pending);
+}
+
+/// Carries out pending[0..count), in order, those of one kind only when asked.
+void perform_first(Warp& warp, size_t count) {
+  for (size_t i = 0; i < count; ++i) perform(warp, warp.pending[i]);
+  warp.pending.erase(warp.pending.begin(), warp.pending.begin() + static_cast<std::ptrdiff_t>(count));
+}
+
+void issue(Warp& warp, PendingTensorAccess pending) {
+  Cluster& cluster = warp.cta.cluster;
+  Cluster::Times times = cluster.draw_times();
+  if (cluster.schedule() == Schedule::earliest) {
+    perform(warp, pending);
+    return;
+  }
+  uint64_t id = pending.id = cluster.draw();
+  warp.pending.push_back(std::move(pending));
+  cluster.at(times.show, warp.cta, cluster.origin(warp), [&warp, id] {
+    auto it = std::find_if(warp.pending.begin(), warp.pending.end(), [id](auto& p) { return p.id == id; });
+    if (it == warp.pending.end()) return;
+    PendingTensorAccess due = std::move(*it);
+    warp.pending.erase(it);
+    perform(warp, due);
+  });
+}
+
+uint32_t tensor_address(Warp& warp, const Instruction& instruction, TmemShape shape, const char* name) {
+  uint32_t address = static_cast<uint32_t>(warp.address(instruction.address, std::countr_zero(warp.active)));
+  for_lanes(warp.active, [&](int lane) {
+    if (static_cast<uint32_t>(warp.address(instruction.address, lane)) != address)
+      throw Trap(FaultCode::illegal_instruction,
+                 fmt::format("{}: the tensor-memory address differs between lanes of the warp", name),
+                 "PTX ISA, tcgen05.ld: taddr must be the same for all threads of the warp");
+  });
+  uint32_t lane = address >> 16, quarter = warp.index % 4;
+  if (lane / 32 % 4 != quarter)
+    throw Trap(FaultCode::illegal_address,
+               fmt::format("{} of lane {} by warp {}: a warp reaches lanes {} to {} only (its index mod 4, times 32)",
+                           name, lane, warp.index, quarter * 32, quarter * 32 + 31),
+               "PTX ISA, tcgen05.ld: access restrictions");
+  uint32_t base = lane % 32;
+  if (base != 0 && !(base == 16 && lane_count(shape) == 16))
+    throw Trap(FaultCode::illegal_address,
+               fmt::format("{} starts at lane {}: this shape starts at lane {} of the warp's 32", name, lane,
+                           lane_count(shape) == 16 ? "0 or 16" : "0"),
+               "PTX ISA, tcgen05.ld: shapes");
+  return address;
+}
+
+Flow execute_load(Warp& warp, const Instruction& instruction) {
+  uint32_t address = tensor_address(warp, instruction, access_of(instruction).shape, "tcgen05.ld");
+  warp.counters.tmem_loads++;
+  PendingTensorAccess pending{
+      .instruction = &instruction, .mask = warp.active, .is_load = true, .captured = std::vector<std::byte>(4)};
+  std::memcpy(pending.captured.data(), &address, 4);
+  issue(warp, std::move(pending));
+  return Flow::next;
+}
+
+Flow execute_store(Warp& warp, const Instruction& instruction) {
+  uint32_t address = tensor_address(warp, instruction, access_of(instruction).shape, "tcgen05.st");
+  warp.counters.tmem_stores++;
+  PendingTensorAccess pending{.instruction = &instruction, .mask = warp.active, .is_load = false, .captured = {}};
+  pending.captured.resize(4 + size_t{instruction.list_count} * kLanes * 4);
+  std::memcpy(pending.captured.data(), &address, 4);
+  for (uint32_t reg = 0; reg < instruction.list_count; ++reg)
+    std::memcpy(pending.captured.data() + 4 + size_t{reg} * kLanes * 4,
+                warp.read<uint32_t>(warp.listed(instruction.list, reg)), kLanes * 4);
+  issue(warp, std::move(pending));
+  return Flow::next;
+}
+
+/// modifiers: 1 for wait::ld, 0 for wait::st. Loads and stores are carried out in issue order among their kind.
+Flow execute_wait(Warp& warp, const Instruction& instruction) {
+  bool loads = instruction.modifiers;
+  std::vector<PendingTensorAccess> due, left;
+  for (PendingTensorAccess& pending : warp.pending)
+    (pending.is_load == loads ? due : left).push_back(std::move(pending));
+  warp.pending = std::move(left);
+  for (const PendingTensorAccess& pending : due) perform(warp, pending);
+  return Flow::next;
+}
+
+bool overlaps(const Warp& warp, const Instruction& a, const Instruction& b) {
+  for (uint32_t i = 0; i < a.touched_count; ++i)
+    for (uint32_t j = 0; j < b.touched_count; ++j) {
+      const Range& x = warp.program.touched[a.touched + i];
+      const Range& y = warp.program.touched[b.touched + j];
+      if (x.begin < y.end && y.begin < x.end) return true;
+    }
+  return false;
+}
+
+}  // namespace
+
+void resolve_tensor_dependencies(Warp& warp, const Instruction& instruction) {
+  for (size_t i = warp.pending.size(); i-- > 0;)
+    if (warp.pending[i].is_load && overlaps(warp, *warp.pending[i].instruction, instruction)) {
+      perform_first(warp, i + 1);
+      return;
+    }
+}
+
+namespace isa {
+namespace {
+
+void bind_access(Binder& binder, bool load) {
+  Instruction& out = binder.out;
+  binder.take("sync");
+  constexpr std::pair<std::string_view, TmemShape> kShapes[] = {{"32x32b", TmemShape::s32x32b},
+                                                                {"16x64b", TmemShape::s16x64b},
+                                                                {"16x128b", TmemShape::s16x128b},
+                                                                {"16x256b", TmemShape::s16x256b},
+                                                                {"16x32bx2", TmemShape::s16x32bx2}};
+  TmemAccess access;
+  bool found = false;
+  for (auto [name, shape] : kShapes)
+    if (binder.take(name)) access.shape = shape, found = true;
+  if (!found) binder.refuse("the shape is missing");
+  access.repeat = 0;
+  for (uint32_t repeat = 1; repeat <= 128; repeat *= 2)
+    if (binder.take("x" + std::to_string(repeat))) access.repeat = repeat;
+  if (access.repeat == 0) binder.refuse("the repeat (.x1 to .x128) is missing");
+  access.packed = binder.take(load ? "pack::16b" : "unpack::16b");
+  binder.take("b32");
+  // ld {registers}, [address]{, immediate}; st [address]{, immediate}, {registers}
+  bool halves = access.shape == TmemShape::s16x32bx2;
+  size_t address = load ? 1 : 0, registers = load ? 0 : halves ? 2 : 1;
+  if (halves) access.immediate = static_cast<uint32_t>(binder.immediate(load ? 2 : 1));
+  out.address = binder.address(address);
+  std::vector<Slot> slots =
+      load ? binder.outputs(binder.operand(registers)) : binder.inputs(binder.operand(registers), 4);
+  if (slots.size() != register_count(access))
+    binder.refuse("this shape and repeat take " + std::to_string(register_count(access)) + " registers, not " +
+                  std::to_string(slots.size()));
+  out.list = binder.list(slots);
+  out.list_count = static_cast<uint32_t>(slots.size());
+  out.modifiers = static_cast<uint64_t>(access.shape) | uint64_t{access.repeat} << 8 | uint64_t{access.packed} << 24;
+  out.immediate = access.immediate;
+  out.execute = load ? execute_load : execute_store;
+}
+
+}  // namespace
+
+void bind_tensor_load(Binder& binder) {
+  bind_access(binder, true);
+}
+void bind_tensor_store(Binder& binder) {
+  bind_access(binder, false);
+}
+
+void bind_tensor_wait(Binder& binder, bool loads) {
+  binder.take("sync");
+  binder.out.modifiers = loads;
+  binder.out.drains = true;
+  binder.out.execute = execute_wait;
+}
+
+}  // namespace isa
+}  // namespace emu

@@ -1,0 +1,12 @@
+#pragma once
+// Tensor-memory loads and stores that have been issued and not yet carried out.
+
+#include "emulator/machine/warp.h"
+
+namespace emu {
+
+/// Carries out the pending loads and stores (all up to and including the last one concerned, in issue order) whose
+/// registers `instruction` reads or writes: the scoreboard.
+void resolve_tensor_dependencies(Warp& warp, const Instruction& instruction);
+
+}  // namespace emu

@@ -1,0 +1,160 @@
+#include "emulator/machine/device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+
+#include "emulator/machine/address.h"
+#include "emulator/machine/decoder.h"
+#include "emulator/machine/grid.h"
+#include "emulator/ptx/parser.h"
+#include "emulator/report/counters_file.h"
+
+namespace emu {
+namespace {
+
+/// Registers of a kernel whose machine code is not at hand: what its launch bounds allow, at most this.
+constexpr uint32_t kAssumedRegisters = 64;
+
+uint32_t align_up(uint32_t value, uint32_t align) {
+  return (value + align - 1) / align * align;
+}
+
+void check_target(const Chip& chip, const ptx::Module& module) {
+  std::string_view target = module.target;
+  if (!target.starts_with("sm_"))
+    throw std::runtime_error(fmt::format("{}: .target {} is not known", module.name, target));
+  std::string_view digits = target.substr(3);
+  char suffix = digits.empty() ? '\0' : digits.back();
+  if (suffix == 'a' || suffix == 'f')
+    digits.remove_suffix(1);
+  else
+    suffix = '\0';
+  int arch = std::atoi(std::string(digits).c_str()), own = chip.major * 10 + chip.minor;
+  bool fits = suffix == 'a' ? arch == own : suffix == 'f' ? arch / 10 == chip.major && arch <= own : arch <= own;
+  if (!fits)
+    throw std::runtime_error(
+        fmt::format("{}: PTX for {} does not run on {} (compute capability {}.{}): build with -gencode "
+                    "arch=compute_{}{},code=compute_{}{}",
+                    module.name, target, chip.name, chip.major, chip.minor, own, chip.has_tcgen05 ? "f" : "a", own,
+                    chip.has_tcgen05 ? "f" : "a"));
+}
+
+}  // namespace
+
+const Kernel* Module::kernel(std::string_view name) const {
+  for (const Kernel& kernel : kernels)
+    if (kernel.name == name) return &kernel;
+  return nullptr;
+}
+
+const Variable* Module::variable(std::string_view name) const {
+  for (const Variable& variable : variables)
+    if (variable.name == name) return &variable;
+  return nullptr;
+}
+
+Device::Device(const Chip& chip, const Options& options)
+    : chip_(chip), options_(options), memory_(chip.global_memory_bytes) {}
+Device::~Device() = default;
+
+std::shared_ptr<Module> Device::load(const std::string& ptx, std::string_view identifier,
+                                     const std::vector<std::pair<std::string, uint32_t>>& registers) {
+  ptx::Module parsed = ptx::parse(ptx, identifier);
+  check_target(chip_, parsed);
+  auto module = std::make_shared<Module>();
+
+  std::vector<uint64_t> addresses(parsed.variables.size(), 0);
+  for (size_t i = 0; i < parsed.variables.size(); ++i) {
+    const ptx::Variable& variable = parsed.variables[i];
+    if (variable.space != ptx::Space::global && variable.space != ptx::Space::constant) continue;
+    if (variable.bytes == 0) continue;
+    addresses[i] = memory_.allocate(variable.bytes, fmt::format("variable {}", variable.name));
+    if (!addresses[i])
+      throw std::runtime_error(fmt::format("{}: variable {} of {} bytes does not fit the chip's memory", identifier,
+                                           variable.name, variable.bytes));
+    std::byte* storage = memory_.writing(addresses[i], variable.bytes);
+    if (variable.initial.empty())
+      std::memset(storage, 0, variable.bytes);
+    else
+      std::memcpy(storage, variable.initial.data(), variable.initial.size());
+    module->variables.push_back({std::string(variable.name), addresses[i], variable.bytes});
+  }
+  for (size_t i = 0; i < parsed.variables.size(); ++i)
+    for (const ptx::Relocation& relocation : parsed.variables[i].relocations) {
+      if (relocation.is_function || !addresses[relocation.index])
+        throw std::runtime_error(
+            fmt::format("{}: variable {} holds the address of a function or of shared memory, which the "
+                        "emulator does not place",
+                        identifier, parsed.variables[i].name));
+      uint64_t value = addresses[relocation.index] + static_cast<uint64_t>(relocation.addend);
+      if (relocation.mask != ~uint64_t{0}) {
+        value &= relocation.mask;
+        value >>= __builtin_ctzll(relocation.mask);
+      }
+      std::memcpy(memory_.writing(addresses[i] + relocation.offset, relocation.bytes), &value, relocation.bytes);
+    }
+
+  for (const ptx::Function& function : parsed.functions) {
+    if (!function.is_entry || !function.has_code()) continue;
+    Kernel kernel;
+    kernel.name = function.name;
+    for (const ptx::Variable& parameter : function.parameters())
+      kernel.parameters.push_back(
+          {.offset = parameter.offset, .bytes = static_cast<uint32_t>(parameter.bytes), .align = parameter.align});
+    kernel.parameter_bytes = function.entry_parameter_bytes;
+    const ptx::Tuning& tuning = function.tuning;
+    uint32_t threads = 1024;
+    if (auto extent = tuning.reqntid ? tuning.reqntid : tuning.maxntid) threads = extent->x * extent->y * extent->z;
+    kernel.max_threads_per_block = std::min(threads, 1024u);
+    if (tuning.reqnctapercluster)
+      kernel.required_cluster = {tuning.reqnctapercluster->x, tuning.reqnctapercluster->y, tuning.reqnctapercluster->z};
+    kernel.registers_per_thread =
+        std::min({kAssumedRegisters, tuning.maxnreg.value_or(255), 65536 / align_up(threads, 32)});
+    for (const auto& [name, count] : registers)
+      if (name == kernel.name) kernel.registers_per_thread = count;
+    auto program = Decoder(chip_, parsed, function, addresses).decode();
+    kernel.static_shared_bytes = program->static_shared_bytes - chip_.shared_reserved_bytes;
+    kernel.local_bytes = program->local_bytes;
+    kernel.program = std::move(program);
+    module->kernels.push_back(std::move(kernel));
+  }
+  return module;
+}
+
+int Device::occupancy(const Kernel& kernel, uint32_t threads_per_block, uint32_t dynamic_shared_bytes) const {
+  // CUDA programming guide, "Compute Capabilities", and the allocation units of the occupancy calculator: 256 registers
+  // per warp, 128 bytes of shared memory.
+  uint32_t warps = align_up(threads_per_block, 32) / 32;
+  if (warps == 0) return 0;
+  uint32_t shared = align_up(chip_.shared_reserved_bytes + kernel.static_shared_bytes + dynamic_shared_bytes, 128);
+  if (shared - chip_.shared_reserved_bytes > chip_.shared_per_cta_optin_bytes) return 0;
+  uint32_t registers = align_up(std::max(kernel.registers_per_thread, 1u) * 32, 256) * warps;
+  uint32_t limit = static_cast<uint32_t>(chip_.ctas_per_sm);
+  limit = std::min(limit, static_cast<uint32_t>(chip_.threads_per_sm) / (warps * 32));
+  limit = std::min(limit, chip_.shared_per_sm_bytes / shared);
+  limit = std::min(limit, chip_.registers_per_sm / registers);
+  return static_cast<int>(limit);
+}
+
+std::optional<Fault> Device::launch(const Kernel& kernel, const LaunchConfig& config,
+                                    std::span<const std::byte> parameters) {
+  if (occupancy(kernel, static_cast<uint32_t>(config.block.count()), config.dynamic_shared_bytes) == 0)
+    throw std::invalid_argument(fmt::format("{}: a block of {} threads with {} bytes of shared memory fits no SM",
+                                            pretty_name(kernel.name), config.block.count(),
+                                            kernel.static_shared_bytes + config.dynamic_shared_bytes));
+  Grid grid(*this, kernel, config, parameters);
+  std::optional<Fault> fault = grid.run();
+  if (!options_.counters_path.empty()) append_counters(options_.counters_path, grid);
+  if (!options_.trace_path.empty()) {
+    std::ofstream file(options_.trace_path, std::ios::app);
+    file << "launch " << kernel.name << "\n" << grid.trace();
+    if (!file.flush()) throw std::runtime_error("LADDER_TRACE=" + options_.trace_path + ": cannot write");
+  }
+  return fault;
+}
+
+}  // namespace emu

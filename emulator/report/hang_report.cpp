@@ -1,0 +1,138 @@
+// The hang report: every group of lanes that waits, where, for what, what is missing, and who has signalled it before.
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <map>
+
+#include "emulator/machine/grid.h"
+#include "emulator/machine/mbarrier.h"
+#include "emulator/report/fault_report.h"
+
+namespace emu {
+namespace {
+
+std::string lanes_text(uint32_t mask, uint32_t live) {
+  if (mask == kAllLanes || (mask == live && std::popcount(live) > 1)) return "all lanes";
+  if (std::popcount(mask) == 1) return fmt::format("lane {}", std::countr_zero(mask));
+  return fmt::format("lanes {:#010x}", mask);
+}
+
+std::string plural(int64_t count, const char* one) {
+  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
+}
+
+std::string describe_mbarrier(const Cluster& cluster, const Wait& wait) {
+  const Cta& cta = *cluster.ctas[wait.cta_rank];
+  uint32_t offset = shared_offset(wait.address);
+  uint64_t word;
+  std::memcpy(&word, cta.window.data() + offset, 8);
+  mbarrier::State state = mbarrier::State::decode(word);
+  std::string text = fmt::format("waits for {}: the phase of parity {} to end; the running phase has parity {}, ",
+                                 describe_shared(cluster, wait.address), wait.parity, state.parity);
+  if (state.pending == 0 && state.tx_bytes == 0) {
+    text += "nothing missing";
+  } else {
+    text += fmt::format("{} of {} missing", state.pending, plural(state.expected, "arrival"));
+    if (state.tx_bytes > 0) text += fmt::format(", {} bytes missing", state.tx_bytes);
+    if (state.tx_bytes < 0) text += fmt::format(", {} bytes more than were expected", -state.tx_bytes);
+  }
+  auto history = cta.barrier_history.find(offset);
+  if (history == cta.barrier_history.end() || history->second.signals.empty())
+    return text + "\n=========           nobody has signalled it since its mbarrier.init";
+  for (const auto& signal : history->second.signals)
+    text += fmt::format("\n=========           signalled so far: {}, warp {}, {} ({}, last at cycle {})", signal.what,
+                        signal.warp, describe_location(cluster.grid.program.locations[signal.source]),
+                        plural(static_cast<int64_t>(signal.times), "time"), signal.last_clock);
+  return text;
+}
+
+std::string describe_barrier(const Cta& cta, const Wait& wait) {
+  const NamedBarrier& barrier = cta.barriers[wait.address];
+  uint32_t wanted = barrier.everyone ? cta.live_threads() : barrier.wanted;
+  std::string missing;
+  for (const auto& warp : cta.warps) {
+    bool here = false;
+    for (const auto& waiter : barrier.waiting) here = here || waiter.group->warp == warp.get();
+    if (!here && warp->live) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", warp->index);
+  }
+  return fmt::format("waits at barrier {}: {} of {} threads have arrived; warps not waiting there: {}", wait.address,
+                     barrier.arrived, wanted, missing.empty() ? "none" : missing);
+}
+
+std::string describe_wait(const Cluster& cluster, const Group& group) {
+  const Wait& wait = group.wait;
+  const Cta& cta = group.warp->cta;
+  switch (wait.kind) {
+    case WaitKind::mbarrier:
+      return describe_mbarrier(cluster, wait);
+    case WaitKind::cta_barrier:
+      return describe_barrier(cta, wait);
+    case WaitKind::cluster_barrier:
+      return "waits at the cluster barrier";
+    case WaitKind::join:
+      return "waits for the other lanes of its warp to meet again";
+    case WaitKind::aligned:
+      return fmt::format(
+          "waits at an .aligned instruction for lanes {:#010x} of its warp, which are elsewhere: all lanes must "
+          "execute it together",
+          group.warp->live & ~group.mask);
+    case WaitKind::lanes:
+      return fmt::format("waits at a .sync instruction for lanes {:#010x} of its member mask",
+                         wait.lanes & group.warp->live & ~group.mask);
+    case WaitKind::tensor_memory: {
+      uint32_t own = cta.tensor_memory.held_by(cta.owner), used = 0;
+      for (uint32_t column = 0; column < TensorMemory::kColumns; column += TensorMemory::kGranule)
+        if (cta.tensor_memory.owner(column)) used += TensorMemory::kGranule;
+      return fmt::format(
+          "waits in tcgen05.alloc for {} columns of tensor memory: {} of 512 are in use on this SM, {} by this CTA",
+          wait.address, used, own);
+    }
+    case WaitKind::bulk_group:
+      return fmt::format("waits for its bulk copies: all but {} groups", wait.address);
+    case WaitKind::completion:
+      return "waits for its tensor-memory accesses";
+    case WaitKind::time:
+      return "sleeps";
+    case WaitKind::none:
+      return "can run";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string report_hang(const Cluster& cluster) {
+  const Grid& grid = cluster.grid;
+  const Program& program = grid.program;
+  std::string text = fmt::format("========= Emulated {}: {} hangs: no thread of the {} can go on\n",
+                                 grid.device.chip().device_name.substr(7, 4), program.pretty_name,
+                                 cluster.ctas.size() > 1 ? "cluster" : "block");
+  for (const auto& cta : cluster.ctas) {
+    text += fmt::format("=========     block ({},{},{}) at virtual cycle {}\n", cta->index.x, cta->index.y,
+                        cta->index.z, cluster.clock);
+    // Warps that wait alike are told once.
+    std::map<std::string, std::vector<std::string>> who_by_what;
+    std::vector<std::string> order;
+    for (const auto& warp : cta->warps)
+      for (const auto& group : warp->groups) {
+        if (group->state == Group::State::free) continue;
+        const Instruction& at = program.code[std::min<size_t>(
+            group->state == Group::State::parked ? group->wait.pc : group->pc, program.code.size() - 1)];
+        std::string what =
+            fmt::format("at {}: {}\n=========         {}", describe_location(program.locations[at.source]),
+                        program.text[at.source], describe_wait(cluster, *group));
+        auto [it, fresh] = who_by_what.try_emplace(what);
+        if (fresh) order.push_back(what);
+        it->second.push_back(fmt::format("warp {} {}", warp->index, lanes_text(group->mask, warp->lanes_at_start)));
+      }
+    for (const std::string& what : order)
+      text += fmt::format("=========       {}\n=========         {}\n", fmt::join(who_by_what[what], "; "), what);
+  }
+  text +=
+      "=========     rule: a wait ends only when somebody arrives, commits or completes bytes; nothing that could is "
+      "under way\n";
+  return text;
+}
+
+}  // namespace emu
