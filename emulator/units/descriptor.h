@@ -41,6 +41,26 @@ constexpr uint32_t elements_per_step(ElementType type) {
 /// How 16-byte chunks are permuted inside a pattern. `b128_atom32` moves 32-byte chunks (tcgen05, MN-major tf32 only).
 enum class OperandSwizzle : uint8_t { none, b32, b64, b128, b128_atom32 };
 
+const char* name(OperandSwizzle swizzle);
+
+/// Which bits of (address >> 7) choose the permutation; 0 without swizzle. The pattern repeats every (mask + 1) * 128
+/// bytes.
+constexpr uint32_t pattern_mask(OperandSwizzle swizzle) {
+  switch (swizzle) {
+    case OperandSwizzle::none:
+      return 0;
+    case OperandSwizzle::b32:
+      return 1;
+    case OperandSwizzle::b64:
+      return 3;
+    case OperandSwizzle::b128:
+      return 7;
+    case OperandSwizzle::b128_atom32:
+      return 3;
+  }
+  return 0;
+}
+
 /// A decoded shared-memory matrix descriptor. All quantities are bytes; addresses are shared::cta addresses of the CTA
 /// that owns the operand.
 struct MatrixDescriptor {

@@ -30,17 +30,10 @@ struct AccumulatorLayout {
   TmemCell cell(uint32_t row, uint32_t n) const { return {lane(row, n / columns_per_part), n % columns_per_part}; }
 };
 
-/// m, n: of the whole MMA. `rank`: 0 or 1 in a pair. The descriptor has been validated.
+/// m, n: of the whole MMA, validated (decode_instruction_descriptor). `rank`: 0 or 1 in a pair. The sparse pair with M
+/// = 128 is the one case that rests on the ISA text alone, whose figures leave the lanes open: read here as those of M
+/// = 64.
 AccumulatorLayout accumulator_layout(const MmaForm& form, uint32_t m, uint32_t n, uint32_t rank = 0);
-
-/// Lanes that hold row `row` (of this CTA) of an A operand in tensor memory: the lanes of D's rows; a pair with M = 128
-/// holds it twice. The row's K elements lie in 8 consecutive columns, two 16-bit elements a column (even k low) or one
-/// of 32 bits.
-struct OperandLanes {
-  uint32_t count = 1;
-  uint32_t lane[2] = {0, 0};
-};
-OperandLanes operand_lanes(const MmaForm& form, uint32_t m, uint32_t row);
 
 // tcgen05.ld and tcgen05.st
 
