@@ -102,8 +102,9 @@ void collect(const Box& box, Window window, uint32_t address, std::span<std::byt
 void scatter(const Box& box, std::span<const std::byte> staging, GlobalMemory& memory);
 /// collect and scatter at one time.
 void store(const Box& box, Window window, uint32_t address, GlobalMemory& memory);
-/// As scatter, combining each element with what global memory holds. Each element is changed atomically. Throws Trap
-/// (715) for a combination that cp.reduce.async.bulk.tensor does not have.
+/// Throws Trap (715) where cp.reduce.async.bulk.tensor has no such reduction for the map's type: at issue.
+void check_reduction(const Box& box, Reduction reduction);
+/// As scatter, combining each element with what global memory holds, in one atomic step each.
 void reduce(const Box& box, Reduction reduction, std::span<const std::byte> staging, GlobalMemory& memory);
 
 /// Plain bulk copies (cp.async.bulk): throws Trap (716) unless both addresses and the size are multiples of 16.

@@ -1,0 +1,67 @@
+// Plain bulk copies: cp.async.bulk between global memory and shared windows.
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "emulator/machine/trap.h"
+#include "emulator/units/tma.h"
+
+namespace emu::tma {
+namespace {
+
+constexpr auto kSource = "PTX ISA, cp.async.bulk";
+constexpr uint64_t kGranule = 16;
+
+}  // namespace
+
+void check_bulk(uint64_t destination, uint64_t source, uint64_t bytes) {
+  const auto check = [](std::string_view what, uint64_t value) {
+    if (value % kGranule == 0) return;
+    throw Trap(FaultCode::misaligned_address,
+               fmt::format("bulk copy: {} {:#x} must be a multiple of 16 bytes; it is {} past one", what, value,
+                           value % kGranule),
+               kSource);
+  };
+  check("destination address", destination);
+  check("source address", source);
+  check("size", bytes);
+}
+
+void check_shared_range(uint32_t address, uint64_t bytes, uint32_t window_bytes) {
+  if (bytes <= window_bytes && address <= window_bytes - bytes) return;
+  throw Trap(FaultCode::illegal_address,
+             fmt::format("bulk copy: {} bytes of shared memory from {:#x} end {} bytes past the CTA's window of {}",
+                         bytes, address, address + bytes - window_bytes, window_bytes),
+             kSource);
+}
+
+void bulk_read_global(const GlobalMemory& memory, uint64_t address, std::span<std::byte> to) {
+  if (!to.empty()) std::memcpy(to.data(), memory.reading(address, to.size()), to.size());
+}
+
+void bulk_write_global(GlobalMemory& memory, uint64_t address, std::span<const std::byte> from) {
+  if (!from.empty()) std::memcpy(memory.writing(address, from.size()), from.data(), from.size());
+}
+
+void bulk_read_shared(Window window, uint32_t address, std::span<std::byte> to) {
+  check_shared_range(address, to.size(), window.size);
+  if (!to.empty()) std::memcpy(to.data(), window.bytes + address, to.size());
+}
+
+void bulk_write_shared(Window window, uint32_t address, std::span<const std::byte> from) {
+  check_shared_range(address, from.size(), window.size);
+  if (!from.empty()) std::memcpy(window.bytes + address, from.data(), from.size());
+}
+
+void bulk_load(const GlobalMemory& memory, uint64_t source, Window window, uint32_t destination, uint64_t bytes) {
+  check_shared_range(destination, bytes, window.size);
+  bulk_read_global(memory, source, {window.bytes + destination, bytes});
+}
+
+void bulk_store(Window window, uint32_t source, GlobalMemory& memory, uint64_t destination, uint64_t bytes) {
+  check_shared_range(source, bytes, window.size);
+  bulk_write_global(memory, destination, {window.bytes + source, bytes});
+}
+
+}  // namespace emu::tma
