@@ -73,7 +73,6 @@ Flow execute_dealloc(Warp& warp, const Instruction& instruction) {
             "tcgen05.dealloc of {} columns at {:#010x}: this CTA has no such allocation (it holds {} columns now)",
             columns, address, cta.tensor_memory.held_by(cta.owner)),
         "PTX ISA, tcgen05.dealloc: taddr and nCols must be those of an earlier tcgen05.alloc");
-  cta.cluster.grid.note_release();
   cta.cluster.note_effect();
   cta.cluster.trace(cta.cluster.origin(warp), "tmem_dealloc", address, columns);
   return Flow::next;

@@ -19,6 +19,9 @@
 namespace emu {
 namespace {
 
+/// A NaN that no arithmetic makes.
+constexpr uint32_t kPoison = 0xFFFFDEAD;
+
 /// modifiers: shape | repeat << 8 | packed << 24; immediate: of .16x32bx2.
 TmemAccess access_of(const Instruction& instruction) {
   return {.shape = static_cast<TmemShape>(instruction.modifiers & 0xFF),
@@ -104,6 +107,16 @@ void perform_first(Warp& warp, size_t count) {
 
 void issue(Warp& warp, PendingTensorAccess pending) {
   Cluster& cluster = warp.cta.cluster;
+  if (pending.is_load && warp.strict()) {
+    // Only tcgen05.wait::ld may make the registers good: until then they hold a value that shows.
+    for (uint32_t reg = 0; reg < pending.instruction->list_count; ++reg) {
+      const Slot& slot = warp.listed(pending.instruction->list, reg);
+      if (!slot.present()) continue;
+      for_lanes(pending.mask, [&](int thread) { warp.write<uint32_t>(slot)[thread] = kPoison; });
+    }
+    warp.pending.push_back(std::move(pending));
+    return;
+  }
   Cluster::Times times = cluster.draw_times();
   if (cluster.schedule() == Schedule::earliest) {
     perform(warp, pending);
@@ -190,6 +203,7 @@ bool overlaps(const Warp& warp, const Instruction& a, const Instruction& b) {
 }  // namespace
 
 void resolve_tensor_dependencies(Warp& warp, const Instruction& instruction) {
+  if (warp.strict()) return;
   for (size_t i = warp.pending.size(); i-- > 0;)
     if (warp.pending[i].is_load && overlaps(warp, *warp.pending[i].instruction, instruction)) {
       perform_first(warp, i + 1);

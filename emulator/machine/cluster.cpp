@@ -17,7 +17,10 @@ namespace {
 constexpr uint32_t kQuantum = 64;  // warp instructions a group runs before the next one has its turn
 constexpr uint64_t kLatestCycles =
     20'000;  // Schedule::latest: an operation is done after this long even if somebody still runs
-constexpr uint64_t kPollCycles = 1'000;  // how often a blocked tcgen05.alloc looks again
+constexpr uint64_t kPollCycles = 1'000;       // how often a blocked tcgen05.alloc looks again
+constexpr uint64_t kQuietCycles = 1'000'000;  // how long nothing must have happened before a loop is suspected
+constexpr uint64_t kLongestCycle = 4'096;     // turns of groups after which a suspicion is given up for a while
+constexpr double kHostPatienceSeconds = 2;    // how long the host may take to write what a kernel polls for
 constexpr uint64_t kFirstGolden = 0x9E3779B97F4A7C15ull;
 
 // SplitMix64's finaliser (Steele, Lea, Flood 2014): every input bit moves every output bit.
@@ -159,6 +162,7 @@ Cluster::Stop Cluster::run(bool admitted) {
         return Stop::needs_admission;
       }
       if (grid.stopping()) return Stop::needs_admission;
+      watch_for_cycle();
     }
   } catch (const Trap& trap) {
     throw ClusterFault{static_cast<int>(trap.code), report_trap(*this, current_, trap)};
@@ -220,6 +224,44 @@ uint64_t Cluster::fingerprint() const {
   return hash;
 }
 
+/// Lanes that run and change nothing but their own registers may be asking for something that never comes. The machine
+/// is deterministic: when nothing is under way and its state comes back, it will come back for ever. The state is
+/// looked at only after a long quiet time, and then ever more rarely, since a long computation is quiet too.
+void Cluster::watch_for_cycle() {
+  if (effects_ != quiet_effects_ || !events_.empty()) {
+    quiet_effects_ = effects_;
+    quiet_since_ = clock;
+    next_watch_ = clock + kQuietCycles;
+    cycle_.watching = false;
+    return;
+  }
+  if (clock < next_watch_) return;
+  uint64_t now = fingerprint();
+  for (const Group* group : ready_) now = mix(now ^ group->pc ^ group->warp->index);
+  if (!cycle_.watching) {
+    cycle_ = {.watching = true, .fingerprint = now, .steps = 0, .limit = 2};
+    return;
+  }
+  if (now == cycle_.fingerprint) {
+    cycle_.watching = false;
+    next_watch_ = clock + kQuietCycles;
+    // Another cluster, or the host, may still change what is read from global memory.
+    if (!asks_outside_ || grid.note_stuck(id, effects_, kHostPatienceSeconds)) hang();
+    return;
+  }
+  // Brent's cycle detection: the reference state moves on at powers of two.
+  if (++cycle_.steps == cycle_.limit) {
+    if (cycle_.limit >= kLongestCycle) {
+      cycle_.watching = false;
+      next_watch_ = clock + 2 * (clock - quiet_since_);
+      return;
+    }
+    cycle_.fingerprint = now;
+    cycle_.limit *= 2;
+    cycle_.steps = 0;
+  }
+}
+
 bool Cluster::run_group(Group& group, uint32_t quantum) {
   Warp& warp = *group.warp;
   const Program& program = warp.program;
@@ -247,6 +289,7 @@ bool Cluster::run_group(Group& group, uint32_t quantum) {
                         "all lanes of the warp must execute it together",
                         active, warp.live),
             "PTX ISA, .aligned: all threads in the warp must execute the same instruction");
+      asks_outside_ = asks_outside_ || instruction.visible;
       warp.active = active;
       ++warp.counters.instructions;
       ++clock;
@@ -314,7 +357,7 @@ void Cluster::wake_later(Group& group, uint64_t cycles) {
 }
 
 void Cluster::poll_later(Group& group) {
-  if (only_polls_ && grid.note_stuck(id)) hang();
+  if (only_polls_ && grid.note_stuck(id, effects_)) hang();
   uint64_t ticket = group.ticket;
   push(polls_, {clock + kPollCycles, sequence_++, nullptr, origin(*group.warp), [this, &group, ticket] {
                   if (group.ticket == ticket) wake(group);

@@ -142,6 +142,7 @@ class Cluster {
   void push(Heap& heap, Event event);
   void fire_first(Heap& heap);
   void fire_due();
+  void watch_for_cycle();
   void update_next_event();
   Group* next_group();
   void idle();                   // nothing is ready and no operation under way: finds what can go on, or throws
@@ -164,6 +165,13 @@ class Cluster {
   // What waiting lanes could change, when it was last seen to change; and until when every time limit then running has
   // run out.
   uint64_t idle_fingerprint_ = 0, idle_effects_ = ~uint64_t{0}, idle_deadline_ = 0;
+  // A loop that asks without ever waiting (test_wait, a flag in memory): see watch_for_cycle.
+  uint64_t quiet_effects_ = 0, quiet_since_ = 0, next_watch_ = 0;
+  struct Cycle {
+    bool watching = false;
+    uint64_t fingerprint = 0, steps = 0, limit = 0;
+  } cycle_;
+  bool asks_outside_ = false;  // it has executed something that depends on other clusters
   uint32_t live_ctas_ = 0;
   Origin current_;  // who is executing, for traps
   bool in_event_ = false;

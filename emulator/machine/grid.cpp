@@ -97,15 +97,16 @@ void Grid::retire(Resident& resident) {
   }
 }
 
-bool Grid::note_stuck(uint64_t cluster) {
+bool Grid::note_stuck(uint64_t cluster, uint64_t effects, double patience_s) {
   std::lock_guard lock(mutex_);
-  stuck_.insert(cluster);
-  return stuck_.size() == residents_.size();
-}
-
-void Grid::note_release() {
-  std::lock_guard lock(mutex_);
+  stuck_[cluster] = effects;
+  if (stuck_.size() < residents_.size()) return false;
+  auto now = std::chrono::steady_clock::now();
+  bool same = stuck_ == stuck_before_;
+  if (!same) stuck_since_ = now;
+  stuck_before_ = std::move(stuck_);
   stuck_.clear();
+  return same && now - stuck_since_ >= std::chrono::duration<double>(patience_s);
 }
 
 void Grid::worker() {

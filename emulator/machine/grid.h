@@ -6,13 +6,13 @@
 // operation, since its place on the SM goes to the next cluster in the grid.
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <vector>
 
@@ -55,11 +55,10 @@ class Grid {
   Dim3 cluster_index(uint64_t cluster) const;
   TensorMemory& tensor_memory(int sm) { return sms_[static_cast<size_t>(sm)].tensor_memory; }
 
-  /// Only from within an admitted operation: tensor memory was freed, so waiting allocations may succeed.
-  void note_release();
-  /// Only from within an admitted operation: this cluster can do nothing until another frees tensor memory. True when
-  /// that holds for every resident cluster.
-  bool note_stuck(uint64_t cluster);
+  /// This cluster can do nothing unless another does something first; `effects` counts what it has done so far. True
+  /// when all resident clusters have said so twice with nothing done in between; and, when the host could help
+  /// (`patience_s`), for so long.
+  bool note_stuck(uint64_t cluster, uint64_t effects, double patience_s = 0);
 
   bool stopping() const { return stop_.load(std::memory_order_relaxed); }
 
@@ -90,7 +89,8 @@ class Grid {
   std::map<Key, Resident> residents_;
   uint64_t next_cluster_ = 0, resident_ctas_ = 0;
   uint32_t next_sm_ = 0;
-  std::set<uint64_t> stuck_;
+  std::map<uint64_t, uint64_t> stuck_, stuck_before_;  // cluster -> effects, in this round and the one before
+  std::chrono::steady_clock::time_point stuck_since_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<bool> stop_{false};

@@ -168,6 +168,10 @@ Warp::Warp(Cta& cta_, const Program& program_, uint32_t index_, uint32_t threads
   }
 }
 
+bool Warp::strict() const {
+  return cta.cluster.grid.device.options().strict;
+}
+
 Group* Warp::new_group(uint32_t pc, uint32_t mask, const std::vector<uint32_t>& with_joins) {
   for (auto& candidate : groups)
     if (candidate->state == Group::State::free) {

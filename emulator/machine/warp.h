@@ -159,8 +159,8 @@ class Warp {
   Group* new_group(uint32_t pc, uint32_t mask, const std::vector<uint32_t>& joins);
   uint32_t new_join(uint32_t pc, uint32_t expected);
 
-  /// True when a pending tensor-memory access holds registers of `instruction`.
-  bool depends_on_pending(const Instruction& instruction) const;
+  /// LADDER_STRICT: what the ISA asks for and silicon supplies anyway is not supplied.
+  bool strict() const;
 
  private:
   struct Free {
