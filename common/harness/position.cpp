@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "common/harness/user_error.h"
 
@@ -77,11 +78,12 @@ std::pair<Key, double> winner(const std::map<Key, int64_t>& votes, int64_t all) 
 }
 
 /// "row 8 arrived at row 1, 16 at 2": where a destination's votes name one source clearly. Codes of the other kind cast
-/// votes too, but for a different source each.
+/// votes too, but for a different source each. A sum over K that happens to look like a code is one source everywhere.
 std::string mapping(const std::map<int64_t, std::map<int64_t, int64_t>>& sources, const char* what) {
   constexpr int kShown = 8;
   std::string text;
-  int shown = 0;
+  int shown = 0, moved = 0;
+  std::set<int64_t> distinct;
   for (const auto& [destination, votes] : sources) {
     int64_t source = destination, most = 0, second = 0;
     for (const auto& [candidate, count] : votes) {
@@ -94,11 +96,14 @@ std::string mapping(const std::map<int64_t, std::map<int64_t, int64_t>>& sources
       }
     }
     if (most < 3 || most < 2 * second || source == destination) continue;
-    if (++shown > kShown) return text + ", and so on";
+    ++moved;
+    distinct.insert(source);
+    if (++shown > kShown) continue;
     text += shown == 1 ? fmt::format("{0} {1} arrived at {0} {2}", what, source, destination)
                        : fmt::format(", {} at {}", source, destination);
   }
-  return text;
+  if (2 * static_cast<int>(distinct.size()) < moved) return {};
+  return shown > kShown ? text + ", and so on" : text;
 }
 
 }  // namespace
@@ -217,11 +222,9 @@ std::vector<std::string> PositionCode::decode(const std::vector<WrongElement>& w
     const int64_t value = static_cast<int64_t>(got);
     if (value == 0 || (element.row + element.col) % 3 == 2) {
       const std::string slices = decode_slices(value, tile_k);
-      if (!slices.empty()) {
-        ++slice_findings[slices];
-        continue;
-      }
+      if (!slices.empty()) ++slice_findings[slices];
     }
+    if (value == total_weight_) continue;
     if (value >= 1 && value <= shape_.m) {
       ++row_shifts[value - 1 - element.row];
       ++row_sources[element.row][value - 1];

@@ -1,0 +1,34 @@
+#pragma once
+// Where a run goes: a GPU, or an emulated chip. Decided from the options, the probe and what the rung has code for.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/harness/gpu_probe.h"
+#include "common/harness/options.h"
+#include "common/harness/rung.h"
+
+namespace ladder {
+
+enum class Family { blackwell, hopper };  ///< which of a rung's variants a device runs
+
+struct DeviceChoice {
+  bool emulated = true;
+  std::string chip;  ///< "b200", when emulated
+  Family family = Family::blackwell;
+  std::string note;  ///< one line for a person: why this is emulated although nobody asked; else empty
+};
+
+/// `wished_chip`: LADDER_CHIP, which with --on auto asks for that chip; may be empty. `probe` is called only when a GPU
+/// matters. Throws UserError where --on asks for what cannot be.
+DeviceChoice choose_device(const Rung& rung, const Options& options, const std::string& wished_chip,
+                           const std::function<GpuProbe()>& probe);
+
+/// The variants for a family.
+const std::vector<Variant>& variants_of(const Rung& rung, Family family);
+
+/// The variant that --variant names, the first by default. Throws UserError when this family lacks it.
+const Variant& choose_variant(const Rung& rung, Family family, const std::string& name);
+
+}  // namespace ladder
