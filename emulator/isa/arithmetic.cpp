@@ -8,19 +8,23 @@
 namespace emu::isa {
 namespace {
 
-/// The type is the last modifier; where there are two, it is that of the sources.
+/// The type is the last modifier; where there are two, the last is that of the sources.
 void bind_arithmetic(Binder& binder) {
   auto modifiers = binder.source.modifiers();
   if (modifiers.empty()) binder.refuse("a type is wanted");
   std::string_view type = modifiers.back();
   binder.take(type);
-  if (!bind_integer(binder, type) && !bind_bit_field(binder, type)) refuse_type(binder, type);
+  for (auto bind :
+       {bind_carry, bind_real_function, bind_real, bind_half, bind_integer_pair, bind_bit_field, bind_integer})
+    if (bind(binder, type)) return;
+  refuse_type(binder, type);
 }
 
 constexpr std::string_view kOpcodes[] = {
-    "abs",  "add",  "and", "bfe",   "bfi", "bfind", "bmsk", "brev",  "clz", "cnot", "div",
-    "fns",  "lop3", "mad", "mad24", "max", "min",   "mul",  "mul24", "neg", "not",  "or",
-    "popc", "rem",  "sad", "shf",   "shl", "shr",   "sub",  "szext", "xor",
+    "abs", "add", "addc", "and",   "bfe",  "bfi", "bfind", "bmsk",  "brev", "clz",   "cnot",  "copysign",
+    "cos", "div", "dp2a", "dp4a",  "ex2",  "fma", "fns",   "lg2",   "lop3", "mad",   "mad24", "madc",
+    "max", "min", "mul",  "mul24", "neg",  "not", "or",    "popc",  "rcp",  "rem",   "rsqrt", "sad",
+    "shf", "shl", "shr",  "sin",   "sqrt", "sub", "subc",  "szext", "tanh", "testp", "xor",
 };
 
 }  // namespace

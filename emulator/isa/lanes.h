@@ -2,9 +2,10 @@
 // The 32 lanes of a warp as one loop, and what binding such an instruction needs.
 //
 // `map<f>` makes an instruction of a function of one lane's values: operand 0 is the result, the others its arguments,
-// in order. The compiler turns the loop over all 32 lanes into vector code; a warp of which only some lanes are active
-// goes lane by lane.
+// in order. `map<f, 2>` does so for each of the two values that a register of a packed type (f16x2) holds. The compiler
+// turns the loop over all 32 lanes into vector code; a warp of which only some lanes are active goes lane by lane.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -30,13 +31,26 @@ inline void active_lanes(const Warp& warp, Body&& body) {
   }
 }
 
+/// The same for registers that hold `kElements` values side by side: body(element), of kElements * 32.
+template <int kElements, class Body>
+inline void active_elements(const Warp& warp, Body&& body) {
+  if (warp.active == kAllLanes) {
+#pragma GCC ivdep
+    for (int i = 0; i < kElements * kLanes; ++i) body(i);
+  } else {
+    for_lanes(warp.active, [&](int lane) {
+      for (int i = 0; i < kElements; ++i) body(lane * kElements + i);
+    });
+  }
+}
+
 namespace detail {
 
-template <auto kFunction, class D, class... S, size_t... I>
+template <auto kFunction, int kElements, class D, class... S, size_t... I>
 inline Flow map(Warp& warp, const Instruction& instruction, D (*)(S...), std::index_sequence<I...>) {
   D* result = warp.write<D>(instruction.operand[0]);
   std::tuple<const S*...> arguments{warp.read<S>(instruction.operand[I + 1])...};
-  active_lanes(warp, [&](int lane) { result[lane] = kFunction(std::get<I>(arguments)[lane]...); });
+  active_elements<kElements>(warp, [&](int i) { result[i] = kFunction(std::get<I>(arguments)[i]...); });
   return Flow::next;
 }
 
@@ -46,15 +60,16 @@ constexpr size_t arity(D (*)(S...)) {
 }
 
 template <class D, class... S>
-constexpr std::array<uint8_t, sizeof...(S) + 1> widths(D (*)(S...)) {
-  return {sizeof(D), sizeof(S)...};
+constexpr std::array<uint8_t, sizeof...(S) + 1> widths(D (*)(S...), int elements) {
+  return {static_cast<uint8_t>(sizeof(D) * elements), static_cast<uint8_t>(sizeof(S) * elements)...};
 }
 
 }  // namespace detail
 
-template <auto kFunction>
+template <auto kFunction, int kElements = 1>
 Flow map(Warp& warp, const Instruction& instruction) {
-  return detail::map<kFunction>(warp, instruction, kFunction, std::make_index_sequence<detail::arity(kFunction)>{});
+  return detail::map<kFunction, kElements>(warp, instruction, kFunction,
+                                           std::make_index_sequence<detail::arity(kFunction)>{});
 }
 
 /// A value read, refused where its register has another width than `bytes`.
@@ -96,10 +111,10 @@ inline void bind_operands(Binder& binder, const Widths& widths) {
 }
 
 /// The instruction that does `kFunction` in every lane.
-template <auto kFunction>
+template <auto kFunction, int kElements = 1>
 inline void bind_map(Binder& binder) {
-  bind_operands(binder, detail::widths(kFunction));
-  binder.out.execute = map<kFunction>;
+  bind_operands(binder, detail::widths(kFunction, kElements));
+  binder.out.execute = map<kFunction, kElements>;
 }
 
 /// Calls f.operator()<T>() with the C++ type of a PTX integer type; false when `type` is none. 8-bit types do not occur

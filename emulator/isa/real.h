@@ -1,0 +1,78 @@
+#pragma once
+// What f32 and f64 instructions do to their sources and results: rounding, .ftz, .sat, NaN.
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "emulator/isa/binder.h"
+#include "emulator/isa/exact_double.h"
+#include "emulator/isa/float_format.h"
+
+namespace emu::isa {
+
+/// How an instruction was qualified.
+template <Round kRound_, bool kFtz_, bool kSat_>
+struct Mode {
+  static constexpr Round kRound = kRound_;
+  static constexpr bool kFtz = kFtz_, kSat = kSat_;
+};
+using Plain = Mode<Round::nearest_even, false, false>;
+
+/// A source: subnormals flushed where the mode says so.
+template <class M>
+inline float taken(float value) {
+  return M::kFtz ? flush(value) : value;
+}
+template <class M>
+inline double taken(double value) {
+  return value;
+}
+
+/// A result: flushed, clamped to [0, 1] (NaN to 0), or NaN made canonical.
+template <class M>
+inline float given(float value) {
+  if constexpr (M::kFtz) value = flush(value);
+  if constexpr (M::kSat) return value > 0 ? (value < 1 ? value : 1.0f) : 0.0f;
+  return canonical(value);
+}
+/// NaN results of f64 instructions. An invalid operation gives the one that CUDA calls CUDART_NAN (math_constants.h).
+template <class M>
+inline double given(double value) {
+  return value == value ? value : std::bit_cast<double>(0xFFF8000000000000ull);
+}
+
+/// A double that was rounded to odd, as f32.
+template <class M>
+inline float rounded(double odd) {
+  if constexpr (M::kRound == Round::nearest_even) return static_cast<float>(odd);
+  return std::bit_cast<float>(encode<F32>(odd, M::kRound));
+}
+
+/// In round-down a sum of zero is -0 unless both parts are +0; other roundings give +0, as add_odd does.
+template <class M, class T>
+inline T zero_sum(T sum, T a, T b) {
+  if constexpr (M::kRound == Round::down)
+    if (sum == 0) return std::signbit(a) || std::signbit(b) ? T{-0.0} : T{0.0};
+  return sum;
+}
+
+/// Takes .rn, .rz, .rm or .rp, and with them .ftz and .sat; f.template operator()<Mode>().
+template <class F>
+inline void with_mode(Binder& binder, bool has_ftz, bool has_sat, F&& f) {
+  std::string_view rounding = binder.take_any({"rn", "rz", "rm", "rp"});
+  bool ftz = has_ftz && binder.take("ftz"), sat = has_sat && binder.take("sat");
+  auto with_round = [&]<Round kRound>() {
+    if (ftz)
+      sat ? f.template operator()<Mode<kRound, true, true>>() : f.template operator()<Mode<kRound, true, false>>();
+    else
+      sat ? f.template operator()<Mode<kRound, false, true>>() : f.template operator()<Mode<kRound, false, false>>();
+  };
+  if (rounding == "rz") return with_round.template operator()<Round::zero>();
+  if (rounding == "rm") return with_round.template operator()<Round::down>();
+  if (rounding == "rp") return with_round.template operator()<Round::up>();
+  with_round.template operator()<Round::nearest_even>();
+}
+
+}  // namespace emu::isa
