@@ -177,10 +177,10 @@ Token Lexer::number(const char* const start) {
   }
   if (kind == Token::Kind::integer && p < end && *p == 'U') ++p;
   if (p < end && is(*p, kLetter)) {
-    const char* word = p;
+    const std::string digits(start, p);
+    const char* const word = p;
     skip(kLetter | kDigit);
-    fail(start, line_,
-         "malformed number " + std::string(start, p) + ": '" + std::string(word, p) + "' does not belong to it");
+    fail(start, line_, "malformed number " + digits + ": '" + std::string(word, p) + "' does not belong to it");
   }
   return finish(kind, start, p);
 }

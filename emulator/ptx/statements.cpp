@@ -283,6 +283,11 @@ void Parser::instruction(const Token& first) {
     } while (accept(','));
   }
   if (!token_.is(';')) fail_expected("',' or ';' after an operand of " + instruction.opcode->text);
+  const size_t wanted = name.text == "bra" ? 1 : name.text == "brx" ? 2 : instruction.operands.size();
+  if (instruction.operands.size() != wanted) {
+    fail(name, instruction.opcode->text +
+                   (wanted == 1 ? " takes one operand, a label" : " takes two operands, an index and a table"));
+  }
   take();
   function_->body.push_back(std::move(instruction));
 }
