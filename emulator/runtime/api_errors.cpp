@@ -1,0 +1,24 @@
+// What went wrong, as a program asks for it.
+
+#include "emulator/runtime/cuda_api.h"
+#include "emulator/runtime/error.h"
+
+using namespace emu::runtime;
+
+// After a fault on the device, this returns the error once (per thread); but every later call fails with it again.
+cudaError_t cudaGetLastError() {
+  return take_last_error();
+}
+cudaError_t cudaPeekAtLastError() {
+  return last_error();
+}
+
+const char* cudaGetErrorName(cudaError_t error) {
+  const char* name = error_name(error);
+  return name ? name : "unrecognized error code";
+}
+
+const char* cudaGetErrorString(cudaError_t error) {
+  const char* text = error_text(error);
+  return text ? text : "unrecognized error code";
+}

@@ -1,0 +1,52 @@
+#pragma once
+// Events. An event's time is the host's wall clock (std::chrono::steady_clock) at which the worker came to it: an
+// emulated kernel's "duration" says how long the emulation took, never how long a GPU would take.
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "emulator/runtime/cuda_api.h"
+#include "emulator/runtime/stream.h"
+
+namespace emu::runtime {
+
+class Events {
+ public:
+  explicit Events(Queue& queue, Streams& streams) : queue_(queue), streams_(streams) {}
+
+  cudaEvent_t create(unsigned flags);
+  void destroy(cudaEvent_t handle);
+
+  void record(cudaEvent_t handle, Stream& stream);
+  bool done(cudaEvent_t handle);  ///< true for an event that was never recorded
+  void wait(cudaEvent_t handle);
+  void make_wait(Stream& stream, cudaEvent_t handle);
+  /// Throws cudaErrorInvalidResourceHandle for events without a time, cudaErrorNotReady for events not reached yet.
+  float elapsed_ms(cudaEvent_t start, cudaEvent_t end);
+
+  void forget_all();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Recorded {
+    Ticket ticket = 0;
+    Clock::time_point time;  // valid once the ticket is done
+  };
+  struct Event {
+    unsigned flags = 0;
+    std::shared_ptr<Recorded> recorded;  // the latest; null before the first
+  };
+
+  std::shared_ptr<Recorded> recorded(cudaEvent_t handle);
+  Event& find(cudaEvent_t handle);  // needs mutex_
+
+  Queue& queue_;
+  Streams& streams_;
+  std::mutex mutex_;
+  std::map<cudaEvent_t, std::unique_ptr<Event>> live_;
+};
+
+}  // namespace emu::runtime

@@ -1,0 +1,227 @@
+// The driver API: device, contexts, memory.
+// Parameters are named as cuda.h names them, whose macros also give each function the suffix of its version.
+
+#include "emulator/runtime/libcuda/forward.h"
+
+using emu::libcuda::forward;
+
+// ------------------------------------------------------------------------------------------------- looking functions
+// up
+
+CUresult cuGetProcAddress(const char* symbol, void** pfn, int cudaVersion, cuuint64_t flags,
+                          CUdriverProcAddressQueryResult* symbolStatus) {
+  return forward("cuGetProcAddress", &cuGetProcAddress, symbol, pfn, cudaVersion, flags, symbolStatus);
+}
+
+// Tables of undocumented functions. A CUDA runtime asks for them before it does anything else with the device, and ours
+// never does: so the caller is another runtime, linked into the program, which would go on to ask for much that is not
+// there.
+CUresult cuGetExportTable(const void**, const CUuuid*) {
+  emu::libcuda::refuse_own_runtime(__builtin_return_address(0));
+}
+
+// ----------------------------------------------------------------------- initialisation, device, contexts, tensor maps
+
+CUresult cuInit(unsigned Flags) {
+  return forward("cuInit", &cuInit, Flags);
+}
+CUresult cuDriverGetVersion(int* driverVersion) {
+  return forward("cuDriverGetVersion", &cuDriverGetVersion, driverVersion);
+}
+CUresult cuGetErrorName(CUresult error, const char** pStr) {
+  return forward("cuGetErrorName", &cuGetErrorName, error, pStr);
+}
+CUresult cuGetErrorString(CUresult error, const char** pStr) {
+  return forward("cuGetErrorString", &cuGetErrorString, error, pStr);
+}
+CUresult cuDeviceGet(CUdevice* device, int ordinal) {
+  return forward("cuDeviceGet", &cuDeviceGet, device, ordinal);
+}
+CUresult cuDeviceGetCount(int* count) {
+  return forward("cuDeviceGetCount", &cuDeviceGetCount, count);
+}
+CUresult cuDeviceGetName(char* name, int len, CUdevice dev) {
+  return forward("cuDeviceGetName", &cuDeviceGetName, name, len, dev);
+}
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice dev) {
+  return forward("cuDeviceGetUuid", &cuDeviceGetUuid, uuid, dev);
+}
+CUresult cuDeviceTotalMem(size_t* bytes, CUdevice dev) {
+  return forward("cuDeviceTotalMem", &cuDeviceTotalMem, bytes, dev);
+}
+CUresult cuDeviceGetAttribute(int* pi, CUdevice_attribute attrib, CUdevice dev) {
+  return forward("cuDeviceGetAttribute", &cuDeviceGetAttribute, pi, attrib, dev);
+}
+CUresult cuDeviceGetPCIBusId(char* pciBusId, int len, CUdevice dev) {
+  return forward("cuDeviceGetPCIBusId", &cuDeviceGetPCIBusId, pciBusId, len, dev);
+}
+CUresult cuDeviceCanAccessPeer(int* canAccessPeer, CUdevice dev, CUdevice peerDev) {
+  return forward("cuDeviceCanAccessPeer", &cuDeviceCanAccessPeer, canAccessPeer, dev, peerDev);
+}
+CUresult cuDevicePrimaryCtxRetain(CUcontext* pctx, CUdevice dev) {
+  return forward("cuDevicePrimaryCtxRetain", &cuDevicePrimaryCtxRetain, pctx, dev);
+}
+CUresult cuDevicePrimaryCtxRelease(CUdevice dev) {
+  return forward("cuDevicePrimaryCtxRelease", &cuDevicePrimaryCtxRelease, dev);
+}
+CUresult cuDevicePrimaryCtxReset(CUdevice dev) {
+  return forward("cuDevicePrimaryCtxReset", &cuDevicePrimaryCtxReset, dev);
+}
+CUresult cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned flags) {
+  return forward("cuDevicePrimaryCtxSetFlags", &cuDevicePrimaryCtxSetFlags, dev, flags);
+}
+CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned* flags, int* active) {
+  return forward("cuDevicePrimaryCtxGetState", &cuDevicePrimaryCtxGetState, dev, flags, active);
+}
+CUresult cuCtxCreate(CUcontext* pctx, CUctxCreateParams* ctxCreateParams, unsigned flags, CUdevice dev) {
+  return forward("cuCtxCreate", &cuCtxCreate, pctx, ctxCreateParams, flags, dev);
+}
+CUresult cuCtxDestroy(CUcontext ctx) {
+  return forward("cuCtxDestroy", &cuCtxDestroy, ctx);
+}
+CUresult cuCtxPushCurrent(CUcontext ctx) {
+  return forward("cuCtxPushCurrent", &cuCtxPushCurrent, ctx);
+}
+CUresult cuCtxPopCurrent(CUcontext* pctx) {
+  return forward("cuCtxPopCurrent", &cuCtxPopCurrent, pctx);
+}
+CUresult cuCtxSetCurrent(CUcontext ctx) {
+  return forward("cuCtxSetCurrent", &cuCtxSetCurrent, ctx);
+}
+CUresult cuCtxGetCurrent(CUcontext* pctx) {
+  return forward("cuCtxGetCurrent", &cuCtxGetCurrent, pctx);
+}
+CUresult cuCtxGetDevice(CUdevice* device) {
+  return forward("cuCtxGetDevice", &cuCtxGetDevice, device);
+}
+CUresult cuCtxGetFlags(unsigned* flags) {
+  return forward("cuCtxGetFlags", &cuCtxGetFlags, flags);
+}
+CUresult cuCtxSynchronize() {
+  return forward("cuCtxSynchronize", &cuCtxSynchronize);
+}
+CUresult cuCtxGetLimit(size_t* pvalue, CUlimit limit) {
+  return forward("cuCtxGetLimit", &cuCtxGetLimit, pvalue, limit);
+}
+CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
+  return forward("cuCtxSetLimit", &cuCtxSetLimit, limit, value);
+}
+CUresult cuCtxGetStreamPriorityRange(int* leastPriority, int* greatestPriority) {
+  return forward("cuCtxGetStreamPriorityRange", &cuCtxGetStreamPriorityRange, leastPriority, greatestPriority);
+}
+CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned* version) {
+  return forward("cuCtxGetApiVersion", &cuCtxGetApiVersion, ctx, version);
+}
+CUresult cuTensorMapEncodeTiled(CUtensorMap* tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank,
+                                void* globalAddress, const cuuint64_t* globalDim, const cuuint64_t* globalStrides,
+                                const cuuint32_t* boxDim, const cuuint32_t* elementStrides,
+                                CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill) {
+  return forward("cuTensorMapEncodeTiled", &cuTensorMapEncodeTiled, tensorMap, tensorDataType, tensorRank,
+                 globalAddress, globalDim, globalStrides, boxDim, elementStrides, interleave, swizzle, l2Promotion,
+                 oobFill);
+}
+CUresult cuTensorMapReplaceAddress(CUtensorMap* tensorMap, void* globalAddress) {
+  return forward("cuTensorMapReplaceAddress", &cuTensorMapReplaceAddress, tensorMap, globalAddress);
+}
+
+// -------------------------------------------------------------------------------------------------------------- memory
+
+CUresult cuMemAlloc(CUdeviceptr* dptr, size_t bytesize) {
+  return forward("cuMemAlloc", &cuMemAlloc, dptr, bytesize);
+}
+CUresult cuMemAllocPitch(CUdeviceptr* dptr, size_t* pPitch, size_t WidthInBytes, size_t Height,
+                         unsigned ElementSizeBytes) {
+  return forward("cuMemAllocPitch", &cuMemAllocPitch, dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
+}
+CUresult cuMemFree(CUdeviceptr dptr) {
+  return forward("cuMemFree", &cuMemFree, dptr);
+}
+CUresult cuMemAllocManaged(CUdeviceptr* dptr, size_t bytesize, unsigned flags) {
+  return forward("cuMemAllocManaged", &cuMemAllocManaged, dptr, bytesize, flags);
+}
+CUresult cuMemAllocAsync(CUdeviceptr* dptr, size_t bytesize, CUstream hStream) {
+  return forward("cuMemAllocAsync", &cuMemAllocAsync, dptr, bytesize, hStream);
+}
+CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
+  return forward("cuMemFreeAsync", &cuMemFreeAsync, dptr, hStream);
+}
+CUresult cuMemAllocHost(void** pp, size_t bytesize) {
+  return forward("cuMemAllocHost", &cuMemAllocHost, pp, bytesize);
+}
+CUresult cuMemHostAlloc(void** pp, size_t bytesize, unsigned Flags) {
+  return forward("cuMemHostAlloc", &cuMemHostAlloc, pp, bytesize, Flags);
+}
+CUresult cuMemFreeHost(void* p) {
+  return forward("cuMemFreeHost", &cuMemFreeHost, p);
+}
+CUresult cuMemHostRegister(void* p, size_t bytesize, unsigned Flags) {
+  return forward("cuMemHostRegister", &cuMemHostRegister, p, bytesize, Flags);
+}
+CUresult cuMemHostUnregister(void* p) {
+  return forward("cuMemHostUnregister", &cuMemHostUnregister, p);
+}
+CUresult cuMemHostGetDevicePointer(CUdeviceptr* pdptr, void* p, unsigned Flags) {
+  return forward("cuMemHostGetDevicePointer", &cuMemHostGetDevicePointer, pdptr, p, Flags);
+}
+CUresult cuMemHostGetFlags(unsigned* pFlags, void* p) {
+  return forward("cuMemHostGetFlags", &cuMemHostGetFlags, pFlags, p);
+}
+CUresult cuMemGetInfo(size_t* free, size_t* total) {
+  return forward("cuMemGetInfo", &cuMemGetInfo, free, total);
+}
+CUresult cuMemGetAddressRange(CUdeviceptr* pbase, size_t* psize, CUdeviceptr dptr) {
+  return forward("cuMemGetAddressRange", &cuMemGetAddressRange, pbase, psize, dptr);
+}
+CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr ptr) {
+  return forward("cuPointerGetAttribute", &cuPointerGetAttribute, data, attribute, ptr);
+}
+CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount) {
+  return forward("cuMemcpy", &cuMemcpy, dst, src, ByteCount);
+}
+CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream) {
+  return forward("cuMemcpyAsync", &cuMemcpyAsync, dst, src, ByteCount, hStream);
+}
+CUresult cuMemcpyHtoD(CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount) {
+  return forward("cuMemcpyHtoD", &cuMemcpyHtoD, dstDevice, srcHost, ByteCount);
+}
+CUresult cuMemcpyHtoDAsync(CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount, CUstream hStream) {
+  return forward("cuMemcpyHtoDAsync", &cuMemcpyHtoDAsync, dstDevice, srcHost, ByteCount, hStream);
+}
+CUresult cuMemcpyDtoH(void* dstHost, CUdeviceptr srcDevice, size_t ByteCount) {
+  return forward("cuMemcpyDtoH", &cuMemcpyDtoH, dstHost, srcDevice, ByteCount);
+}
+CUresult cuMemcpyDtoHAsync(void* dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream) {
+  return forward("cuMemcpyDtoHAsync", &cuMemcpyDtoHAsync, dstHost, srcDevice, ByteCount, hStream);
+}
+CUresult cuMemcpyDtoD(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount) {
+  return forward("cuMemcpyDtoD", &cuMemcpyDtoD, dstDevice, srcDevice, ByteCount);
+}
+CUresult cuMemcpyDtoDAsync(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream) {
+  return forward("cuMemcpyDtoDAsync", &cuMemcpyDtoDAsync, dstDevice, srcDevice, ByteCount, hStream);
+}
+CUresult cuMemsetD8(CUdeviceptr dstDevice, unsigned char uc, size_t N) {
+  return forward("cuMemsetD8", &cuMemsetD8, dstDevice, uc, N);
+}
+CUresult cuMemsetD16(CUdeviceptr dstDevice, unsigned short us, size_t N) {
+  return forward("cuMemsetD16", &cuMemsetD16, dstDevice, us, N);
+}
+CUresult cuMemsetD32(CUdeviceptr dstDevice, unsigned ui, size_t N) {
+  return forward("cuMemsetD32", &cuMemsetD32, dstDevice, ui, N);
+}
+CUresult cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream) {
+  return forward("cuMemsetD8Async", &cuMemsetD8Async, dstDevice, uc, N, hStream);
+}
+CUresult cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream) {
+  return forward("cuMemsetD16Async", &cuMemsetD16Async, dstDevice, us, N, hStream);
+}
+CUresult cuMemsetD32Async(CUdeviceptr dstDevice, unsigned ui, size_t N, CUstream hStream) {
+  return forward("cuMemsetD32Async", &cuMemsetD32Async, dstDevice, ui, N, hStream);
+}
+
+// The signature of CUDA 3.2 to 12.
+extern "C" CUresult cuCtxCreate_v2(CUcontext* pctx, unsigned flags, CUdevice dev) {
+  using Create = CUresult (*)(CUcontext*, unsigned, CUdevice);
+  const auto function = reinterpret_cast<Create>(emu::libcuda::find("cuCtxCreate", 3020));
+  return function ? function(pctx, flags, dev) : CUDA_ERROR_NOT_SUPPORTED;
+}

@@ -1,0 +1,70 @@
+#include "emulator/runtime/libcuda/forward.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace emu::libcuda {
+namespace {
+
+// cudaGetDriverEntryPointByVersion; the toolkit's runtime headers are not needed for it.
+using Find = int (*)(const char* symbol, void** function, unsigned version, unsigned long long flags, int* status);
+
+[[noreturn]] void refuse(const std::string& line) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "emulator: %s\n", line.c_str());
+  std::fflush(nullptr);
+  _exit(2);
+}
+
+std::string folder_of_this_library() {
+  Dl_info info{};
+  dladdr(reinterpret_cast<void*>(&refuse_own_runtime), &info);
+  const std::string path = info.dli_fname ? info.dli_fname : "";
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+Find load() {
+  // By path: another library of that name may be in the process already.
+  const std::string path = folder_of_this_library() + "/libcudart.so.13";
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* function = library ? dlsym(library, "cudaGetDriverEntryPointByVersion") : nullptr;
+  if (!function) refuse("libcuda.so.1 needs the emulator's libcudart.so.13 beside it: " + std::string(dlerror()));
+  return reinterpret_cast<Find>(function);
+}
+
+}  // namespace
+
+void* find(const char* name, unsigned version) {
+  static const Find lookup = load();
+  void* function = nullptr;
+  int status = 0;
+  return lookup(name, &function, version, 0, &status) == 0 ? function : nullptr;
+}
+
+void refuse_own_runtime(const void* caller) {
+  Dl_info info{}, program{};
+  const bool known = dladdr(caller, &info) != 0 && info.dli_fname;
+  const std::string name = known ? info.dli_fname : "this program";
+  // The program itself is the object that holds the auxiliary vector's entry point; its name is what it was started
+  // with.
+  const bool is_program = known && dladdr(dlsym(RTLD_DEFAULT, "main"), &program) && program.dli_fbase == info.dli_fbase;
+  if (name.find("libcudart.so") != std::string::npos)
+    refuse(name +
+           " is not the emulator's: an rpath in the program beats the library path; rebuild without it, or with "
+           "-Wl,--enable-new-dtags");
+  if (known && !is_program && name.find(".so") != std::string::npos)
+    refuse(name +
+           " carries a CUDA runtime of its own, linked statically, which the emulator cannot replace: use a build of "
+           "it with "
+           "the shared runtime (nvcc -cudart shared) and PTX for the chip");
+  refuse(
+      name +
+      " has the CUDA runtime linked into it, which the emulator cannot replace: rebuild it with nvcc -cudart shared");
+}
+
+}  // namespace emu::libcuda

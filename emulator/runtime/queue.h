@@ -1,0 +1,45 @@
+#pragma once
+// The device's execution queue: one worker thread runs operations in the order in which they were issued, whatever
+// their stream. Every order that CUDA's streams and events ask for is kept, since each of them only ever asks that
+// something issued earlier also ends earlier; what is given up is overlap, which a program may hope for but not rely
+// on.
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace emu::runtime {
+
+/// Operations are numbered from 1 in the order of issue; 0 stands for "nothing", which has always ended.
+using Ticket = uint64_t;
+
+class Queue {
+ public:
+  Ticket push(std::function<void()> work);
+
+  bool done(Ticket ticket) const { return ticket <= finished_.load(std::memory_order_acquire); }
+  void wait(Ticket ticket);
+  void wait_all();
+
+  /// For the end of the process: forgets what has not begun and waits for what has.
+  void drop_pending();
+
+  /// True on the worker thread, i.e. inside an operation.
+  static bool inside();
+
+ private:
+  void work();
+
+  std::mutex mutex_;
+  std::condition_variable issued_, ended_;
+  std::deque<std::function<void()>> pending_;
+  Ticket last_ = 0;
+  std::atomic<Ticket> finished_ = 0;
+  bool started_ = false;
+};
+
+}  // namespace emu::runtime

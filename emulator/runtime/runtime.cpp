@@ -1,0 +1,75 @@
+#include "emulator/runtime/runtime.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "emulator/runtime/error.h"
+#include "emulator/runtime/message.h"
+
+namespace emu::runtime {
+
+Runtime& Runtime::get() {
+  static Runtime& runtime = *new Runtime;
+  return runtime;
+}
+
+const Options& Runtime::options() {
+  if (!options_) {
+    try {
+      options_ = std::make_unique<Options>(Options::from_environment());
+    } catch (const std::exception& error) {
+      refuse(error.what());
+    }
+    chip_ = find_chip(options_->chip);
+    if (!chip_) refuse(fmt::format("there is no chip '{}'", options_->chip));
+  }
+  return *options_;
+}
+
+const Chip& Runtime::chip() {
+  const std::lock_guard lock(mutex_);
+  options();
+  return *chip_;
+}
+
+Device& Runtime::device() {
+  const std::lock_guard lock(mutex_);
+  if (!device_) {
+    const Options& chosen = options();
+    if (const auto objection = registry.objection(*chip_)) refuse(*objection);
+    try {
+      device_ = std::make_unique<Device>(*chip_, chosen);
+    } catch (const std::exception& error) {
+      refuse(error.what());
+    }
+    has_context_.store(true, std::memory_order_release);
+  }
+  return *device_;
+}
+
+void Runtime::poison(const Fault& fault) {
+  std::fflush(stdout);
+  std::fwrite(fault.report.data(), 1, fault.report.size(), stderr);
+  if (!fault.report.ends_with('\n')) std::fputc('\n', stderr);
+  int none = cudaSuccess;
+  sticky_.compare_exchange_strong(none, fault.error ? fault.error : static_cast<int>(cudaErrorLaunchFailure));
+}
+
+void Runtime::reset() {
+  queue.wait_all();
+  events.forget_all();
+  streams.forget_all();
+  libraries.forget_all(*this);
+  registry.unload_all();
+  pools.forget_all();
+  settings = {};
+  const std::lock_guard lock(mutex_);
+  host_memory.release_all(device_.get());
+  device_.reset();
+  has_context_ = false;
+  if (sticky_ != cudaSuccess) sticky_ = cudaErrorDevicesUnavailable;
+}
+
+}  // namespace emu::runtime

@@ -1,0 +1,66 @@
+#pragma once
+// The state of this process's emulated device, as the CUDA runtime has it: one device, one context.
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "emulator/machine/device.h"
+#include "emulator/runtime/event.h"
+#include "emulator/runtime/host_memory.h"
+#include "emulator/runtime/library.h"
+#include "emulator/runtime/pool.h"
+#include "emulator/runtime/queue.h"
+#include "emulator/runtime/registry.h"
+#include "emulator/runtime/settings.h"
+#include "emulator/runtime/stream.h"
+
+namespace emu::runtime {
+
+class Runtime {
+ public:
+  /// Never destroyed: programs call the runtime from their own destructors, and the worker thread may still be about.
+  static Runtime& get();
+
+  /// The emulated chip; reads the environment at the first call. Ends the process (exit status 2) when that names no
+  /// chip.
+  const Chip& chip();
+
+  /// The device. The first call makes the context, and is where a program is refused that has no PTX for the chip.
+  Device& device();
+
+  bool has_context() const { return has_context_.load(std::memory_order_acquire); }
+
+  /// Held by what loads code and what runs it.
+  std::mutex& code_mutex() { return code_mutex_; }
+
+  Queue queue;
+  Streams streams{queue};
+  Events events{queue, streams};
+  Registry registry;
+  Libraries libraries;
+  HostMemory host_memory;
+  Pools pools;
+  Settings settings;
+
+  /// A kernel faulted: from now on every call that needs the context returns this error.
+  void poison(const Fault& fault);
+  /// What a call that needs the context must return; cudaSuccess when all is well.
+  cudaError_t sticky_error() const { return static_cast<cudaError_t>(sticky_.load(std::memory_order_acquire)); }
+
+  /// cudaDeviceReset. After a fault the device stays unusable, as an H200 does.
+  void reset();
+
+ private:
+  Runtime() = default;
+  const Options& options();
+
+  std::mutex mutex_, code_mutex_;
+  std::unique_ptr<Options> options_;
+  const Chip* chip_ = nullptr;
+  std::unique_ptr<Device> device_;
+  std::atomic<bool> has_context_ = false;
+  std::atomic<int> sticky_ = cudaSuccess;
+};
+
+}  // namespace emu::runtime
