@@ -100,6 +100,8 @@ void with_row_of_width(uint32_t width, F&& f) {
   f(Row<kToLocal, kUnit, kRound, 0>{});
 }
 
+constexpr uint32_t kAnyWidth = 0;
+
 template <bool kToLocal, bool kRound, class F>
 void with_row(TensorMapSwizzle swizzle, uint32_t width, F&& f) {
   switch (swizzle) {
@@ -154,8 +156,8 @@ struct Mover {
     const auto* allocation = memory.find(nest.global);
     const bool whole = allocation != nullptr && nest.extent <= allocation->bytes - (nest.global - allocation->address);
     std::byte* const global = whole ? memory.door(nest.global, nest.extent, kAccess) : nullptr;
-    with_row<kToLocal, kRound>(swizzle, nest.width, [&](auto row) {
-      if (whole) {
+    if (whole) {
+      with_row<kToLocal, kRound>(swizzle, nest.width, [&](auto row) {
         for_rows(nest, [=, begin = nest.local, width = nest.width](uint64_t global_offset, uint64_t local_offset) {
           std::byte* const there = global + global_offset;
           if constexpr (kToLocal && row.kBytes != 0 && row.kBytes <= kNarrow) {
@@ -164,21 +166,23 @@ struct Mover {
           }
           row.move(local, begin + local_offset, there, width, pattern);
         });
-      } else {
-        // Row by row: parts may lie in several allocations, and a fault can name its row.
+      });
+    } else {
+      // Row by row: parts may lie in several allocations, and a fault can name its row.
+      with_row<kToLocal, kRound>(swizzle, kAnyWidth, [&](auto row) {
         for_rows(nest, [&](uint64_t global_offset, uint64_t local_offset) {
-          std::byte* const there = nest.row(box, memory, global_offset, kAccess);
-          row.move(local, nest.local + local_offset, there, nest.width, pattern);
+          const std::span<std::byte> there = nest.row(box, memory, global_offset, kAccess);
+          row.move(local, nest.local + local_offset, there.data(), static_cast<uint32_t>(there.size()), pattern);
         });
-      }
-    });
+      });
+    }
   }
 
   /// What a load puts where the box leaves the tensor.
   void fill(Local local) const {
-    const auto& first = box.first();
-    const auto& last = box.last();
     if (box.global_bytes() == box.bytes()) return;
+    const auto& axes = box.axes();
+    const auto inside = [&](uint32_t d, uint32_t i) { return i >= axes[d].first && i < axes[d].last; };
     const Pattern pattern(swizzle);
     constexpr uint32_t kUnit = 8;  // what every pattern keeps together
     // Every 16 bits alike, whatever the type. Read off an H200.
@@ -194,15 +198,14 @@ struct Mover {
       }
     };
     uint64_t address = local.begin;
-    for (uint32_t i4 = 0; i4 < box.extent()[4]; ++i4) {
-      for (uint32_t i3 = 0; i3 < box.extent()[3]; ++i3) {
-        for (uint32_t i2 = 0; i2 < box.extent()[2]; ++i2) {
-          const bool inside =
-              i4 >= first[4] && i4 < last[4] && i3 >= first[3] && i3 < last[3] && i2 >= first[2] && i2 < last[2];
-          for (uint32_t i1 = 0; i1 < box.extent()[1]; ++i1) {
-            if (inside && i1 >= first[1] && i1 < last[1]) {
-              fill_part(address, 0, first[0]);
-              fill_part(address, last[0], box.row_bytes());
+    for (uint32_t i4 = 0; i4 < axes[4].extent; ++i4) {
+      for (uint32_t i3 = 0; i3 < axes[3].extent; ++i3) {
+        for (uint32_t i2 = 0; i2 < axes[2].extent; ++i2) {
+          const bool plane_inside = inside(4, i4) && inside(3, i3) && inside(2, i2);
+          for (uint32_t i1 = 0; i1 < axes[1].extent; ++i1) {
+            if (plane_inside && inside(1, i1)) {
+              fill_part(address, 0, axes[0].first);
+              fill_part(address, axes[0].last, box.row_bytes());
             } else {
               fill_part(address, 0, box.row_bytes());
             }

@@ -29,7 +29,7 @@ namespace emu::tma {
 
 /// The shared memory of one CTA as the unit sees it.
 struct Window {
-  std::byte* bytes = nullptr;  ///< byte 0 of the window
+  std::byte* bytes = nullptr;  ///< byte 0 of the window; aligned to 16 for reductions
   uint32_t size = 0;           ///< bytes that the CTA owns, from 0
 };
 
@@ -37,16 +37,20 @@ enum class Direction : uint8_t { load, store, reduce };
 
 enum class Reduction : uint8_t { add, min, max, inc, dec, bit_and, bit_or, bit_xor };
 
-/// Element types of cp.reduce.async.bulk. The tensor form takes the map's type.
-enum class ReductionType : uint8_t { u32, s32, u64, s64, b32, b64, f16, bf16, f32, f64 };
+/// Element types of cp.reduce.async.bulk, and f32 with subnormals flushed to zero, which only maps of *_FTZ types have.
+enum class ReductionType : uint8_t { u32, s32, u64, s64, b32, b64, f16, bf16, f32, f64, f32_ftz };
 
 /// One box of a tensor map at given coordinates: checked, with everything that both halves of a copy need.
+///
+/// It is held as rows of bytes along axes. Without interleave, axis 0 is dimension 0 counted in bytes and axes 1 to 4
+/// are the other dimensions. With interleave, a row (axis 0) is one slice of 16 or 32 bytes, axis 1 is dimension 0
+/// counted in slices, dimension 1 is one index deep whatever the box says, and axes 2 to 4 are dimensions 2 to 4.
 class Box {
  public:
-  /// `coordinates`: as many as the map has dimensions, innermost first, in elements. Throws Trap (illegal instruction,
-  /// 715) where the unit refuses them: count other than the rank, innermost offset not a multiple of 16 bytes, a
-  /// negative coordinate of a store or reduction, a swizzle the direction does not have; Unimplemented for interleaved
-  /// and padded maps.
+  /// `coordinates`: as many as the map has dimensions, innermost first, in elements (slices, with interleave). Throws
+  /// Trap (illegal instruction, 715) where the unit refuses them: count other than the rank, innermost offset not a
+  /// multiple of 16 bytes, a negative coordinate of a store or reduction, a swizzle the direction does not have;
+  /// Unimplemented for padded 4- and 6-bit maps.
   Box(const TensorMap& map, std::span<const int32_t> coordinates, Direction direction);
 
   const TensorMap& map() const { return map_; }
@@ -56,36 +60,44 @@ class Box {
   std::string describe() const;
 
   /// Bytes that a barrier is credited with, and that staging takes: the whole box, also where it is filled or clipped.
-  uint64_t bytes() const { return rows_ * row_bytes_; }
-  uint64_t rows() const { return rows_; }            ///< box rows: product of the outer extents
-  uint32_t row_bytes() const { return row_bytes_; }  ///< innermost extent in bytes
+  uint64_t bytes() const { return rows_ * row_bytes(); }
+  uint64_t rows() const { return rows_; }  ///< product of the extents of axes 1 to 4
+  uint32_t row_bytes() const { return axes_[0].extent; }
   uint32_t pitch_bytes() const { return pitch_; }  ///< from row to row in shared memory: row_bytes, or the swizzle span
-  /// Bytes from the box's first to past its last in shared memory, before swizzle.
-  uint64_t footprint_bytes() const { return rows_ * pitch_; }
-  /// Extents after element strides: bytes along dimension 0, elements along the others; 1 beyond the map's rank.
-  const std::array<uint32_t, 5>& extent() const { return extent_; }
-  /// [first, last) of each extent lies inside the tensor, the rest is filled (loads) or dropped (stores).
-  const std::array<uint32_t, 5>& first() const { return first_; }
-  const std::array<uint32_t, 5>& last() const { return last_; }
-  /// Bytes inside the tensor: what is really read from or written to global memory.
+  /// Bytes from the box's first to past its last in shared memory.
+  uint64_t footprint_bytes() const;
+  /// Bytes read from or written to global memory.
   uint64_t global_bytes() const;
+
+  struct Axis {
+    uint32_t extent = 1;           ///< indices in the box, after element strides
+    uint32_t first = 0, last = 1;  ///< [first, last) of them are read or written; the rest is filled (loads) or dropped
+    int64_t begin = 0;             ///< position of index 0
+    uint32_t step = 1;             ///< positions from index to index
+    uint64_t stride_bytes = 0;     ///< from position to position in global memory
+  };
+  const std::array<Axis, 5>& axes() const { return axes_; }
+  /// Address of position 0 of all axes.
+  uint64_t origin() const { return origin_; }
+  /// The part of a row that is inside the tensor. A store writes up to a multiple of 16 bytes, past the end of a row
+  /// that has none.
+  uint32_t inner_last() const { return inner_last_; }
 
   /// Throws Trap unless `address` is 128-byte aligned (716) and the box lies in a window of `window_bytes` (700).
   void check_shared(uint32_t address, uint32_t window_bytes) const;
 
   /// Calls visit(address, bytes) for the global bytes touched, neighbouring rows joined, in box order.
   void visit_global(const std::function<void(uint64_t, uint64_t)>& visit) const;
-  /// Calls visit(address, bytes) for the shared bytes touched, swizzle applied, neighbours joined.
+  /// Calls visit(address, bytes) for the shared bytes touched, swizzle applied, neighbours joined, in rising order.
   void visit_shared(uint32_t address, const std::function<void(uint32_t, uint32_t)>& visit) const;
 
  private:
   TensorMap map_;
   Direction direction_;
-  uint32_t row_bytes_ = 0, pitch_ = 0;
-  uint64_t rows_ = 1;
+  uint32_t pitch_ = 0, inner_last_ = 0;
+  uint64_t rows_ = 1, origin_ = 0;
   std::array<int32_t, 5> coordinates_{};
-  std::array<uint32_t, 5> extent_{1, 1, 1, 1, 1};
-  std::array<uint32_t, 5> first_{}, last_{};
+  std::array<Axis, 5> axes_;
 };
 
 /// Global memory to staging, at the time the copy reads. `staging`: box.bytes() bytes. Throws Trap (700) where the
@@ -98,7 +110,7 @@ void load(const Box& box, const GlobalMemory& memory, Window window, uint32_t ad
 
 /// Shared memory to staging, at the time the store reads. `staging`: box.bytes() bytes.
 void collect(const Box& box, Window window, uint32_t address, std::span<std::byte> staging);
-/// Staging to global memory, clipped at the tensor's ends, at the time the store shows.
+/// Staging to global memory, clipped at the tensor's ends (in 16-byte steps along a row), at the time the store shows.
 void scatter(const Box& box, std::span<const std::byte> staging, GlobalMemory& memory);
 /// collect and scatter at one time.
 void store(const Box& box, Window window, uint32_t address, GlobalMemory& memory);

@@ -50,10 +50,6 @@ Box::Box(const TensorMap& map, std::span<const int32_t> coordinates, Direction d
         fmt::format("{} coordinates for a tensor map of {} dimensions; the instruction's .{}d must be the map's rank",
                     coordinates.size(), map.rank, coordinates.size()));
   }
-  if (map.interleave != TensorMapInterleave::none) {
-    throw Unimplemented(fmt::format("{}: interleave {} is not executed; only interleave NONE is", name_of(direction),
-                                    emu::name_of(map.interleave)));
-  }
   if (map.type == TensorMapType::u4_align16 || map.type == TensorMapType::u6_align16) {
     throw Unimplemented(
         fmt::format("{}: tensor maps of {} are not executed", name_of(direction), emu::name_of(map.type)));
@@ -64,40 +60,72 @@ Box::Box(const TensorMap& map, std::span<const int32_t> coordinates, Direction d
   if (direction != Direction::load && map.swizzle == TensorMapSwizzle::b128_atom32_flip8) {
     refuse("swizzle 128B_ATOM_32B_FLIP_8B is for loads only; use 128B_ATOM_32B");
   }
-  const uint32_t bits = element_bits(map.type);
-  if (int64_t{coordinates[0]} * bits % 128 != 0) {
-    refuse(fmt::format("innermost coordinate {}: times the element's {} bytes it must be a multiple of 16 bytes",
-                       coordinates[0], bits / 8.0));
-  }
   std::copy(coordinates.begin(), coordinates.end(), coordinates_.begin());
-  for (uint32_t d = 0; d < map.rank; ++d) {
-    if (direction != Direction::load && coordinates[d] < 0) {
+  for (uint32_t d = 0; d < map.rank && direction != Direction::load; ++d) {
+    if (coordinates[d] < 0) {
       refuse(fmt::format("coordinate {} of dimension {} is negative; only loads may begin before the tensor",
                          coordinates[d], d));
     }
-    const int64_t begin = coordinates[d], end = static_cast<int64_t>(map.dims[d]);
-    const int64_t step = map.element_strides[d];
-    const int64_t extent = (map.box[d] + step - 1) / step;
-    // Index i is inside when 0 <= begin + i * step < end.
-    int64_t first = begin < 0 ? std::min(extent, (-begin + step - 1) / step) : 0;
-    int64_t last = begin < end ? std::min(extent, (end - begin + step - 1) / step) : 0;
-    last = std::max(first, last);
-    // Dimension 0 is counted in bytes: no element is cut, since a map of 4-bit values has an even number of them.
-    const uint32_t unit = d == 0 ? bits : 8;
-    extent_[d] = static_cast<uint32_t>(extent * unit / 8);
-    first_[d] = static_cast<uint32_t>(first * unit / 8);
-    last_[d] = static_cast<uint32_t>(last * unit / 8);
   }
-  for (uint32_t d = map.rank; d < 5; ++d) last_[d] = 1;
-  row_bytes_ = extent_[0];
-  pitch_ = std::max(row_bytes_, swizzle_span_bytes(map.swizzle));
-  for (uint32_t d = 1; d < 5; ++d) rows_ *= extent_[d];
+  const auto axis_of = [&](uint32_t d, uint32_t box, uint64_t stride_bytes) {
+    const int64_t begin = coordinates[d], end = static_cast<int64_t>(map.dims[d]), step = map.element_strides[d];
+    const int64_t extent = (box + step - 1) / step;
+    // Index i is inside when 0 <= begin + i * step < end.
+    const int64_t first = begin < 0 ? std::min(extent, (-begin + step - 1) / step) : 0;
+    const int64_t last = begin < end ? std::min(extent, (end - begin + step - 1) / step) : 0;
+    return Axis{static_cast<uint32_t>(extent),
+                static_cast<uint32_t>(first),
+                static_cast<uint32_t>(std::max(first, last)),
+                begin,
+                static_cast<uint32_t>(step),
+                stride_bytes};
+  };
+  origin_ = map.address;
+  const uint32_t bits = element_bits(map.type);
+  if (map.interleave == TensorMapInterleave::none) {
+    if (int64_t{coordinates[0]} * bits % 128 != 0) {
+      refuse(fmt::format("innermost coordinate {}: times the element's {} bytes it must be a multiple of 16 bytes",
+                         coordinates[0], bits / 8.0));
+    }
+    // Counted in bytes, no element is cut: a map of 4-bit values has an even number of them.
+    Axis row = axis_of(0, map.box[0], 0);
+    row.begin = row.begin * bits / 8;
+    row.extent = row.extent * bits / 8;
+    row.first = row.first * bits / 8;
+    row.last = row.last * bits / 8;
+    row.stride_bytes = 1;
+    axes_[0] = row;
+    for (uint32_t d = 1; d < map.rank; ++d) axes_[d] = axis_of(d, map.box[d], map.strides_bytes[d]);
+    pitch_ = std::max(row.extent, swizzle_span_bytes(map.swizzle));
+  } else {
+    const uint32_t slice = map.interleave == TensorMapInterleave::bytes16 ? 16 : 32;
+    axes_[0] = {.extent = slice, .last = slice, .stride_bytes = 1};
+    axes_[1] = axis_of(0, map.box[0], slice);
+    for (uint32_t d = 2; d < map.rank; ++d) axes_[d] = axis_of(d, map.box[d], map.strides_bytes[d]);
+    const Axis slices = axis_of(1, 1, map.strides_bytes[1]);
+    if (slices.first == slices.last) axes_[0].last = 0;  // the whole box lies outside
+    origin_ += static_cast<uint64_t>(slices.begin) * slices.stride_bytes;
+    pitch_ = slice;
+  }
+  inner_last_ = axes_[0].last;
+  if (direction != Direction::load && axes_[0].last > 0) {
+    // Read off an H200: stores and reductions end at a multiple of 16 bytes, not at the element.
+    axes_[0].last = std::min(axes_[0].extent, (axes_[0].last + 15) / 16 * 16);
+  }
+  for (uint32_t d = 1; d < 5; ++d) rows_ *= axes_[d].extent;
 }
 
 uint64_t Box::global_bytes() const {
   uint64_t bytes = 1;
-  for (uint32_t d = 0; d < 5; ++d) bytes *= last_[d] - first_[d];
+  for (const Axis& axis : axes_) bytes *= axis.last - axis.first;
   return bytes;
+}
+
+uint64_t Box::footprint_bytes() const {
+  const uint64_t bytes = rows_ * pitch_;
+  // Slices may be scattered over the last span.
+  const uint64_t span = std::max(swizzle_span_bytes(map_.swizzle), 1u);
+  return (bytes + span - 1) / span * span;
 }
 
 void Box::check_shared(uint32_t address, uint32_t window_bytes) const {
@@ -123,24 +151,24 @@ void Box::check_shared(uint32_t address, uint32_t window_bytes) const {
 
 void Box::visit_global(const std::function<void(uint64_t, uint64_t)>& visit) const {
   if (global_bytes() == 0) return;
-  uint64_t begin = 0, bytes = 0;
-  const auto index = [&](uint32_t d, uint32_t i) {
-    return static_cast<uint64_t>(coordinates_[d] + int64_t{i} * map_.element_strides[d]) * map_.strides_bytes[d];
+  const auto offset = [&](uint32_t d, uint32_t i) {
+    return static_cast<uint64_t>(axes_[d].begin + int64_t{i} * axes_[d].step) * axes_[d].stride_bytes;
   };
-  const uint64_t start =
-      map_.address + static_cast<uint64_t>(int64_t{coordinates_[0]} * element_bits(map_.type) / 8 + first_[0]);
-  for (uint32_t i4 = first_[4]; i4 < last_[4]; ++i4) {
-    for (uint32_t i3 = first_[3]; i3 < last_[3]; ++i3) {
-      for (uint32_t i2 = first_[2]; i2 < last_[2]; ++i2) {
-        for (uint32_t i1 = first_[1]; i1 < last_[1]; ++i1) {
-          const uint64_t row = start + index(1, i1) + index(2, i2) + index(3, i3) + index(4, i4);
+  const uint64_t width = axes_[0].last - axes_[0].first;
+  uint64_t begin = 0, bytes = 0;
+  for (uint32_t i4 = axes_[4].first; i4 < axes_[4].last; ++i4) {
+    for (uint32_t i3 = axes_[3].first; i3 < axes_[3].last; ++i3) {
+      for (uint32_t i2 = axes_[2].first; i2 < axes_[2].last; ++i2) {
+        for (uint32_t i1 = axes_[1].first; i1 < axes_[1].last; ++i1) {
+          const uint64_t row =
+              origin_ + offset(0, axes_[0].first) + offset(1, i1) + offset(2, i2) + offset(3, i3) + offset(4, i4);
           if (bytes != 0 && row == begin + bytes) {
-            bytes += last_[0] - first_[0];
+            bytes += width;
             continue;
           }
           if (bytes != 0) visit(begin, bytes);
           begin = row;
-          bytes = last_[0] - first_[0];
+          bytes = width;
         }
       }
     }
@@ -149,54 +177,45 @@ void Box::visit_global(const std::function<void(uint64_t, uint64_t)>& visit) con
 }
 
 void Box::visit_shared(uint32_t address, const std::function<void(uint32_t, uint32_t)>& visit) const {
-  // The pattern permutes bytes within a span: rows that fill theirs leave nothing out.
-  if (row_bytes_ == pitch_) {
-    visit(address, static_cast<uint32_t>(footprint_bytes()));
-    return;
-  }
   constexpr uint32_t kUnit = 16;  // the narrowest that moves as one, but for 8-byte halves that change places within it
-  uint32_t begin = 0, bytes = 0;
-  for (uint64_t row = 0; row < rows_; ++row) {
-    // In rising order of where the units end up.
-    const auto start = static_cast<uint32_t>(address + row * pitch_);
-    for (uint32_t place = 0; place < pitch_; place += kUnit) {
-      const uint32_t line = start + place;
-      const uint32_t unit = swizzled(map_.swizzle, line) & ~(kUnit - 1);  // the pattern is its own inverse
-      if (unit - start >= row_bytes_) continue;
-      if (bytes != 0 && line == begin + bytes) {
-        bytes += kUnit;
-        continue;
-      }
-      if (bytes != 0) visit(begin, bytes);
-      begin = line;
-      bytes = kUnit;
+  const uint32_t end = address + static_cast<uint32_t>(footprint_bytes());
+  uint32_t begin = address, bytes = 0;
+  for (uint32_t place = address; place < end; place += kUnit) {
+    // Which unit of the box ends up here? A pattern is its own inverse.
+    const uint32_t unit = (swizzled(map_.swizzle, place) & ~(kUnit - 1)) - address;
+    if (unit >= rows_ * pitch_ || unit % pitch_ >= row_bytes()) continue;
+    if (bytes != 0 && place != begin + bytes) {
+      visit(begin, bytes);
+      bytes = 0;
     }
+    if (bytes == 0) begin = place;
+    bytes += kUnit;
   }
-  if (bytes != 0) visit(begin, bytes);
+  visit(begin, bytes);
 }
 
 Nest Nest::of(const Box& box, uint32_t pitch) {
   Nest nest;
   if (box.global_bytes() == 0) return nest;
-  const TensorMap& map = box.map();
-  const auto& first = box.first();
-  const auto& last = box.last();
-  nest.width = last[0] - first[0];
-  nest.local = first[0];
+  const auto& axes = box.axes();
+  nest.width = axes[0].last - axes[0].first;
+  nest.inner_width = box.inner_last() - axes[0].first;
+  nest.local = axes[0].first;
   // Dimensions of 2^32 and strides of 2^40 can leave 64 bits.
-  unsigned __int128 begin = map.address;
-  begin += static_cast<uint64_t>(int64_t{box.coordinates()[0]} * element_bits(map.type) / 8 + first[0]);
+  unsigned __int128 begin = box.origin();
   unsigned __int128 extent = nest.width;
   uint64_t local_step = pitch;
-  for (uint32_t d = 1; d < map.rank; ++d) {
-    const auto position = static_cast<uint64_t>(box.coordinates()[d] + int64_t{first[d]} * map.element_strides[d]);
-    begin += static_cast<unsigned __int128>(position) * map.strides_bytes[d];
-    const uint32_t count = last[d] - first[d];
-    const uint64_t global_step = map.strides_bytes[d] * map.element_strides[d];
+  for (uint32_t d = 0; d < axes.size(); ++d) {
+    const Box::Axis& axis = axes[d];
+    const auto position = static_cast<uint64_t>(axis.begin + int64_t{axis.first} * axis.step);
+    begin += static_cast<unsigned __int128>(position) * axis.stride_bytes;
+    if (d == 0) continue;
+    const uint32_t count = axis.last - axis.first;
+    const uint64_t global_step = axis.stride_bytes * axis.step;
     extent += static_cast<unsigned __int128>(count - 1) * global_step;
     nest.loops[d - 1] = {count, global_step, local_step};
-    nest.local += first[d] * local_step;
-    local_step *= box.extent()[d];
+    nest.local += axis.first * local_step;
+    local_step *= axis.extent;
   }
   if (begin + extent > UINT64_MAX) {
     throw Trap(FaultCode::illegal_address, box.describe() + ": it reaches past the end of the address space", kSource);
@@ -210,9 +229,17 @@ Nest Nest::of(const Box& box, uint32_t pitch) {
   return nest;
 }
 
-std::byte* Nest::row(const Box& box, const GlobalMemory& memory, uint64_t global_offset, Access access) const {
+std::span<std::byte> Nest::row(const Box& box, const GlobalMemory& memory, uint64_t global_offset,
+                               Access access) const {
+  const uint64_t address = global + global_offset;
+  uint32_t bytes = width;
+  if (width != inner_width) {
+    // What a store writes past the tensor's end is nobody's loss where nobody owns it.
+    const auto* allocation = memory.find(address);
+    if (allocation != nullptr && allocation->bytes - (address - allocation->address) < width) bytes = inner_width;
+  }
   try {
-    return memory.door(global + global_offset, width, access);
+    return {memory.door(address, bytes, access), bytes};
   } catch (const Trap& trap) {
     throw Trap(trap.code, fmt::format("{} of a {}: {}", name_of(box.direction()), box.describe(), trap.what()),
                kSource);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "emulator/machine/global_memory.h"
 #include "emulator/units/tma.h"
@@ -15,13 +16,15 @@ struct Nest {
   /// bits.
   static Nest of(const Box& box, uint32_t pitch);
 
-  /// The bytes behind one row; a fault names the box.
-  std::byte* row(const Box& box, const GlobalMemory& memory, uint64_t global_offset, Access access) const;
+  /// The bytes behind one row: `width` of them, or `inner_width` where the allocation ends with the tensor. A fault
+  /// names the box.
+  std::span<std::byte> row(const Box& box, const GlobalMemory& memory, uint64_t global_offset, Access access) const;
 
-  uint32_t width = 0;   ///< bytes of each row that are inside
-  uint64_t global = 0;  ///< address of the first
-  uint64_t extent = 0;  ///< from there to past the last byte; 0 when nothing is inside
-  uint64_t local = 0;   ///< offset of the first from the box's begin on the local side, before swizzle
+  uint32_t width = 0;        ///< bytes of each row that move
+  uint32_t inner_width = 0;  ///< those of them inside the tensor
+  uint64_t global = 0;       ///< address of the first
+  uint64_t extent = 0;       ///< from there to past the last byte; 0 when nothing is inside
+  uint64_t local = 0;        ///< offset of the first from the box's begin on the local side, before swizzle
   struct Loop {
     uint32_t count = 1;
     uint64_t global_step = 0, local_step = 0;

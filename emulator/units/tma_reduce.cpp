@@ -27,7 +27,8 @@ std::string_view name_of(Reduction reduction) {
 }
 
 std::string_view name_of(ReductionType type) {
-  constexpr std::string_view kNames[] = {"u32", "s32", "u64", "s64", "b32", "b64", "f16", "bf16", "f32", "f64"};
+  constexpr std::string_view kNames[] = {"u32", "s32",  "u64", "s64", "b32",    "b64",
+                                         "f16", "bf16", "f32", "f64", "f32.ftz"};
   return kNames[static_cast<size_t>(type)];
 }
 
@@ -105,11 +106,19 @@ T combine(T old, T operand) {
     } else {
       return narrow<kExponentBits>(widen<kExponentBits>(old) + widen<kExponentBits>(operand));
     }
-  } else if constexpr (kType == ReductionType::f32) {
-    const float sum = std::bit_cast<float>(old) + std::bit_cast<float>(operand);
-    return std::isnan(sum) ? 0x7FFF'FFFF : std::bit_cast<uint32_t>(sum);
+  } else if constexpr (kType == ReductionType::f32 || kType == ReductionType::f32_ftz) {
+    const auto flush = [](uint32_t bits) {
+      const bool tiny = kType == ReductionType::f32_ftz && (bits & 0x7F80'0000) == 0;
+      return tiny ? bits & 0x8000'0000 : bits;
+    };
+    const float sum = std::bit_cast<float>(flush(old)) + std::bit_cast<float>(flush(operand));
+    return std::isnan(sum) ? 0x7FFF'FFFF : flush(std::bit_cast<uint32_t>(sum));
   } else if constexpr (kType == ReductionType::f64) {
-    return std::bit_cast<uint64_t>(std::bit_cast<double>(old) + std::bit_cast<double>(operand));
+    // A NaN passes as it is, the operand's first; infinities that cancel give the NaN below. Read off an H200.
+    if (std::isnan(std::bit_cast<double>(operand))) return operand;
+    if (std::isnan(std::bit_cast<double>(old))) return old;
+    const double sum = std::bit_cast<double>(old) + std::bit_cast<double>(operand);
+    return std::isnan(sum) ? 0xFFF8'0000'0000'0000 : std::bit_cast<uint64_t>(sum);
   } else {
     return combine_integers<kReduction>(old, operand);
   }
@@ -165,6 +174,9 @@ Combine combine_of(ReductionType type) {
     case ReductionType::f32:
       if constexpr (kFloatToo) return combine_all<kReduction, ReductionType::f32, uint32_t>;
       break;
+    case ReductionType::f32_ftz:
+      if constexpr (kFloatToo) return combine_all<kReduction, ReductionType::f32_ftz, uint32_t>;
+      break;
     case ReductionType::f64:
       if constexpr (kFloatToo) return combine_all<kReduction, ReductionType::f64, uint64_t>;
       break;
@@ -212,10 +224,11 @@ Combine find_combine(Reduction reduction, TensorMapType type) {
     case TensorMapType::bfloat16:
       return find_combine(reduction, ReductionType::bf16);
     case TensorMapType::float32:
-    case TensorMapType::float32_ftz:
     case TensorMapType::tfloat32:
-    case TensorMapType::tfloat32_ftz:
       return find_combine(reduction, ReductionType::f32);
+    case TensorMapType::float32_ftz:
+    case TensorMapType::tfloat32_ftz:
+      return find_combine(reduction, ReductionType::f32_ftz);
     case TensorMapType::float64:
       return find_combine(reduction, ReductionType::f64);
     default:
@@ -254,8 +267,8 @@ void reduce(const Box& box, Reduction reduction, std::span<const std::byte> stag
   const Nest nest = Nest::of(box, box.row_bytes());
   if (nest.extent == 0) return;
   for_rows(nest, [&](uint64_t global_offset, uint64_t local_offset) {
-    std::byte* const row = nest.row(box, memory, global_offset, Access::atomic);
-    combine(row, staging.data() + nest.local + local_offset, nest.width);
+    const std::span<std::byte> row = nest.row(box, memory, global_offset, Access::atomic);
+    combine(row.data(), staging.data() + nest.local + local_offset, row.size());
   });
 }
 
