@@ -4,8 +4,13 @@
 // .acquire.cta.
 #pragma once
 
-#include <cassert>
+#include <cstddef>
 #include <cstdint>
+
+// What a failed assert calls on the device: the runtime prints the message with block and thread, and the launch fails.
+// (assert itself is compiled out of release builds.)
+extern "C" __device__ void __assertfail(const char* message, const char* file, unsigned line, const char* function,
+                                        size_t character_bytes);
 
 namespace ladder {
 
@@ -108,7 +113,9 @@ __device__ __forceinline__ void mbarrier_wait_parity(uint32_t barrier, uint32_t 
                                                      uint32_t line = __builtin_LINE()) {
   if constexpr (kGuardWaits) {
     for (uint32_t tries = 0; !mbarrier_try_wait_parity(barrier, parity); ++tries) {
-      if (tries == kGuardedTries) __assert_fail("the phase this line waits for never ended", file, line, __func__);
+      if (tries == kGuardedTries) {
+        __assertfail("the phase this line waits for never ended", file, line, "mbarrier_wait_parity", sizeof(char));
+      }
     }
   } else {
     while (!mbarrier_try_wait_parity(barrier, parity)) {
