@@ -22,7 +22,5 @@ std::span<const Entry> tcgen05_entries();     // tcgen05
 /// bar.warp.sync and barrier.warp.sync, which share their opcodes with the CTA barriers; .warp has been taken. In
 /// warp.cpp.
 void bind_warp_barrier(Binder& binder);
-/// cp.async (not bulk), which shares its opcode with the bulk copies; .async has been taken. In cp_async.cpp.
-void bind_cp_async(Binder& binder);
 
 }  // namespace emu::isa

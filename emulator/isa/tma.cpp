@@ -485,10 +485,7 @@ void bind_cp(Binder& binder) {
   Instruction& out = binder.out;
   bool reduces = binder.take("reduce");
   binder.take("async");
-  if (!binder.take("bulk")) {
-    bind_cp_async(binder);
-    return;
-  }
+  if (!binder.take("bulk")) binder.refuse("the emulator executes the bulk forms of cp.async only");
   if (binder.take("commit_group")) {
     out.execute = execute_commit_group;
   } else if (binder.take("wait_group")) {
