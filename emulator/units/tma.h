@@ -44,7 +44,8 @@ enum class ReductionType : uint8_t { u32, s32, u64, s64, b32, b64, f16, bf16, f3
 ///
 /// It is held as rows of bytes along axes. Without interleave, axis 0 is dimension 0 counted in bytes and axes 1 to 4
 /// are the other dimensions. With interleave, a row (axis 0) is one slice of 16 or 32 bytes, axis 1 is dimension 0
-/// counted in slices, dimension 1 is one index deep whatever the box says, and axes 2 to 4 are dimensions 2 to 4.
+/// counted in slices, the last dimension but one (the slices of channels) is one index deep whatever the box says, and
+/// axes 2 to 4 are the rest.
 class Box {
  public:
   /// `coordinates`: as many as the map has dimensions, innermost first, in elements (slices, with interleave). Throws

@@ -100,9 +100,13 @@ Box::Box(const TensorMap& map, std::span<const int32_t> coordinates, Direction d
   } else {
     const uint32_t slice = map.interleave == TensorMapInterleave::bytes16 ? 16 : 32;
     axes_[0] = {.extent = slice, .last = slice, .stride_bytes = 1};
+    // NC/8HWC8: dimensions W, (H, (D,)) then the slices C/8, then N. A box holds one slice of channels.
+    const uint32_t channel = map.rank - 2;
     axes_[1] = axis_of(0, map.box[0], slice);
-    for (uint32_t d = 2; d < map.rank; ++d) axes_[d] = axis_of(d, map.box[d], map.strides_bytes[d]);
-    const Axis slices = axis_of(1, 1, map.strides_bytes[1]);
+    for (uint32_t d = 1, axis = 2; d < map.rank; ++d) {
+      if (d != channel) axes_[axis++] = axis_of(d, map.box[d], map.strides_bytes[d]);
+    }
+    const Axis slices = axis_of(channel, 1, map.strides_bytes[channel]);
     if (slices.first == slices.last) axes_[0].last = 0;  // the whole box lies outside
     origin_ += static_cast<uint64_t>(slices.begin) * slices.stride_bytes;
     pitch_ = slice;

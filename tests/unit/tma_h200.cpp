@@ -61,8 +61,9 @@ struct Recorded {
       map.dims[d] = row[3][d];
       if (d > 0) map.strides_bytes[d] = row[4][d - 1];
       map.box[d] = row[5][d];
-      if (d > 0) map.element_strides[d] = row[6][d];
+      if (d > 0 || row.size() > 13) map.element_strides[d] = row[6][d];
     }
+    if (row.size() > 13) map.interleave = static_cast<TensorMapInterleave>(row[13].get<int>());
     map.swizzle = static_cast<TensorMapSwizzle>(row[7].get<int>());
     map.fill = static_cast<TensorMapFill>(row[8].get<int>());
     // The window from its byte 0 on; what lies before the recorded part is nobody's.
@@ -267,6 +268,41 @@ TEST_CASE("reductions of whole boxes leave the global memory that an H200's leav
     std::vector<std::byte> staging(box.bytes());
     tma::collect(box, {r.window.data(), static_cast<uint32_t>(r.window.size())}, r.shared_address, staging);
     tma::reduce(box, reduction_named(row[12]), staging, memory);
+    CHECK(fnv({memory.reading(base, kGlobalBytes), kGlobalBytes}) == r.hash);
+  }
+}
+
+TEST_CASE("interleaved boxes move as an H200 moves them") {
+  REQUIRE(golden()["interleaved"].size() == 91);
+  for (const auto& row : golden()["interleaved"]) {
+    Recorded r(row);
+    INFO("seed " << r.seed << ", " << row[14] << " " << row[12]);
+    GlobalMemory memory(16 << 20);
+    const uint64_t base = memory.allocate(kGlobalBytes);
+    std::copy(r.global.begin(), r.global.end(), memory.writing(base, kGlobalBytes));
+    const tma::Window window{r.window.data(), static_cast<uint32_t>(r.window.size())};
+    TensorMap map = r.map;
+    map.address += base;
+    if (row[14] == "load") {
+      std::vector<std::byte> model = r.window;
+      test::load_model(
+          r.map, r.coordinates, r.shared_address, [&](uint64_t a) { return r.global.at(a); }, model);
+      CHECK(hash_of_window(model) == r.hash);
+      tma::load(tma::Box(map, r.coordinates, tma::Direction::load), memory, window, r.shared_address);
+      CHECK(hash_of_window(r.window) == r.hash);
+      continue;
+    }
+    if (row[14] == "store") {
+      test::store_model(r.map, r.coordinates, r.shared_address, r.window,
+                        [&](uint64_t address, std::byte value) { r.global.at(address) = value; });
+      CHECK(fnv(r.global) == r.hash);
+      tma::store(tma::Box(map, r.coordinates, tma::Direction::store), window, r.shared_address, memory);
+    } else {
+      const tma::Box box(map, r.coordinates, tma::Direction::reduce);
+      std::vector<std::byte> staging(box.bytes());
+      tma::collect(box, window, r.shared_address, staging);
+      tma::reduce(box, reduction_named(row[12]), staging, memory);
+    }
     CHECK(fnv({memory.reading(base, kGlobalBytes), kGlobalBytes}) == r.hash);
   }
 }

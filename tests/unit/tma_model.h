@@ -52,7 +52,7 @@ inline uint32_t tf32_model(uint32_t bits) {
   return bits;
 }
 
-/// One element of a box, of the kinds that fill whole bytes.
+/// One element of a box, of the kinds that fill whole bytes. With interleave, a slice of 16 or 32 bytes is the element.
 struct ElementModel {
   bool inside;      ///< of the tensor
   uint64_t global;  ///< its address; meaningless outside
@@ -66,23 +66,26 @@ struct ElementModel {
 inline void for_each_element(const emu::TensorMap& map, const std::vector<int32_t>& coordinates,
                              uint32_t shared_address, bool stores,
                              const std::function<void(const ElementModel&)>& visit) {
-  const uint32_t size = emu::element_bits(map.type) / 8;
-  uint32_t extent[5], index[5] = {};
+  const bool slices = map.interleave != emu::TensorMapInterleave::none;
+  const uint32_t size = slices ? 16 * static_cast<uint32_t>(map.interleave) : emu::element_bits(map.type) / 8;
+  uint32_t extent[5], step[5], index[5] = {};
   uint64_t elements = 1;
-  for (int d = 0; d < 5; ++d) {
-    const uint32_t step = d == 0 ? 1 : map.element_strides[d];
-    extent[d] = (map.box[d] + step - 1) / step;
+  for (uint32_t d = 0; d < 5; ++d) {
+    step[d] = d == 0 && !slices ? 1 : map.element_strides[d];
+    extent[d] = (map.box[d] + step[d] - 1) / step[d];
+    // The channels of a box are one slice.
+    if (slices && d + 2 == map.rank) extent[d] = 1;
     elements *= extent[d];
   }
   const uint32_t row = extent[0] * size;
   uint32_t pitch = row;
-  if (map.swizzle == emu::TensorMapSwizzle::b32) pitch = 32;
-  if (map.swizzle == emu::TensorMapSwizzle::b64) pitch = 64;
-  if (map.swizzle >= emu::TensorMapSwizzle::b128) pitch = 128;
+  if (!slices && map.swizzle == emu::TensorMapSwizzle::b32) pitch = 32;
+  if (!slices && map.swizzle == emu::TensorMapSwizzle::b64) pitch = 64;
+  if (!slices && map.swizzle >= emu::TensorMapSwizzle::b128) pitch = 128;
   for (uint64_t e = 0; e < elements; ++e) {
     ElementModel element{true, map.address, size, static_cast<uint32_t>(e * size), 0};
     for (uint32_t d = 0; d < map.rank; ++d) {
-      const int64_t position = coordinates[d] + int64_t{index[d]} * (d == 0 ? 1 : map.element_strides[d]);
+      const int64_t position = coordinates[d] + int64_t{index[d]} * step[d];
       uint64_t end = map.dims[d];
       if (stores && d == 0) end = (end * size + 15) / 16 * 16 / size;
       if (position < 0 || position >= static_cast<int64_t>(end)) element.inside = false;
@@ -105,17 +108,19 @@ inline void loaded_element(const emu::TensorMap& map, const ElementModel& elemen
     }
   }
   if (element.inside && (map.type == emu::TensorMapType::tfloat32 || map.type == emu::TensorMapType::tfloat32_ftz)) {
-    uint32_t bits;
-    std::memcpy(&bits, out, 4);
-    bits = tf32_model(bits);
-    std::memcpy(out, &bits, 4);
+    for (uint32_t i = 0; i < element.bytes; i += 4) {
+      uint32_t bits;
+      std::memcpy(&bits, out + i, 4);
+      bits = tf32_model(bits);
+      std::memcpy(out + i, &bits, 4);
+    }
   }
 }
 
 inline void load_model(const emu::TensorMap& map, const std::vector<int32_t>& coordinates, uint32_t shared_address,
                        const std::function<std::byte(uint64_t)>& at, std::vector<std::byte>& window) {
   for_each_element(map, coordinates, shared_address, false, [&](const ElementModel& element) {
-    std::byte value[8];
+    std::byte value[32];
     loaded_element(map, element, at, value);
     for (uint32_t i = 0; i < element.bytes; ++i) window.at(swizzle_model(map.swizzle, element.shared + i)) = value[i];
   });
@@ -140,10 +145,51 @@ struct RandomCase {
   uint64_t global_bytes = 0;  ///< the map lies within this many bytes
 };
 
+/// Interleaved: rank 3 to 5, rows of slices.
+inline RandomCase random_interleaved_case(std::mt19937_64& random, bool loads, uint32_t window_bytes) {
+  const auto below = [&](uint64_t n) { return random() % n; };
+  for (;;) {
+    RandomCase c;
+    emu::TensorMap& map = c.map;
+    map.type = static_cast<emu::TensorMapType>(below(13));
+    map.interleave = static_cast<emu::TensorMapInterleave>(1 + below(2));
+    const uint32_t slice = 16 * static_cast<uint32_t>(map.interleave);
+    map.swizzle = slice == 32 ? emu::TensorMapSwizzle::b32 : static_cast<emu::TensorMapSwizzle>(below(4));
+    map.rank = 3 + static_cast<uint32_t>(below(3));
+    map.address = 32 * below(32);
+    if (loads && map.type >= emu::TensorMapType::float16 && below(3) == 0) map.fill = emu::TensorMapFill::nan;
+    uint64_t rows = 1, run = slice, extent = slice;
+    for (uint32_t d = 0; d < map.rank; ++d) {
+      map.element_strides[d] = below(3) ? 1 : 1 + static_cast<uint32_t>(below(8));
+      map.box[d] = 1 + static_cast<uint32_t>(below(d == 0 ? 32 : 12));
+      if (d == 0) map.box[0] = (map.box[0] + 15) / 16 * 16;
+      map.dims[d] = 1 + below(2 * map.box[d]);
+      const uint64_t stride = d == 0 ? slice : run + 32 * below(3);
+      if (d > 0) map.strides_bytes[d] = stride;
+      run = stride * map.dims[d];
+      extent += stride * (map.dims[d] - 1);
+      if (d + 2 != map.rank) rows *= (map.box[d] + map.element_strides[d] - 1) / map.element_strides[d];
+    }
+    const uint64_t footprint = (rows * slice + 127) / 128 * 128;
+    if (footprint > window_bytes || extent > 1 << 20) continue;
+    c.global_bytes = map.address + extent;
+    c.shared_address = 128 * static_cast<uint32_t>(below((window_bytes - footprint) / 128 + 1));
+    for (uint32_t d = 0; d < map.rank; ++d) {
+      const int64_t low = loads ? -static_cast<int64_t>(map.box[d]) : 0;
+      const int64_t high = static_cast<int64_t>(map.dims[d]) + (below(4) ? 0 : 2);
+      c.coordinates.push_back(
+          below(3) ? static_cast<int32_t>(low + static_cast<int64_t>(below(static_cast<uint64_t>(high - low + 1))))
+                   : 0);
+    }
+    return c;
+  }
+}
+
 /// `loads`: coordinates may be negative and rows may overlap. The map's address is an offset, to be moved to an
 /// allocation.
 inline RandomCase random_case(std::mt19937_64& random, bool loads, uint32_t window_bytes) {
   const auto below = [&](uint64_t n) { return random() % n; };
+  if (below(5) == 0) return random_interleaved_case(random, loads, window_bytes);
   for (;;) {
     RandomCase c;
     emu::TensorMap& map = c.map;
