@@ -111,7 +111,7 @@ TensorMap decode_tensor_map(const std::byte* object, uint64_t object_address) {
   constexpr auto kSource = "CUDA Driver API, cuTensorMapEncodeTiled";
   if (object_address % 64 != 0) {
     throw Trap(
-        FaultCode::illegal_instruction,
+        FaultCode::misaligned_address,
         fmt::format("tensor map at {:#x}: a map must be aligned to 64 bytes; pass it as a `const __grid_constant__ "
                     "CUtensorMap` parameter, or keep it in constant or global memory at such an address",
                     object_address),

@@ -1,0 +1,295 @@
+// Tensor maps: what cuTensorMapEncodeTiled takes and refuses (cuda.h 13.0; driver of an H200), and the 128 bytes.
+
+#include "emulator/units/tensor_map.h"
+
+#include <cuda.h>
+
+#include <functional>
+#include <random>
+
+#include "emulator/machine/trap.h"
+#include "tests/catch.h"
+#include "tests/unit/tma_model.h"
+
+using namespace emu;
+
+// The core header keeps its own enums so as not to need cuda.h; the values must be CUDA's.
+static_assert(static_cast<int>(TensorMapType::uint8) == CU_TENSOR_MAP_DATA_TYPE_UINT8);
+static_assert(static_cast<int>(TensorMapType::uint16) == CU_TENSOR_MAP_DATA_TYPE_UINT16);
+static_assert(static_cast<int>(TensorMapType::uint32) == CU_TENSOR_MAP_DATA_TYPE_UINT32);
+static_assert(static_cast<int>(TensorMapType::int32) == CU_TENSOR_MAP_DATA_TYPE_INT32);
+static_assert(static_cast<int>(TensorMapType::uint64) == CU_TENSOR_MAP_DATA_TYPE_UINT64);
+static_assert(static_cast<int>(TensorMapType::int64) == CU_TENSOR_MAP_DATA_TYPE_INT64);
+static_assert(static_cast<int>(TensorMapType::float16) == CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
+static_assert(static_cast<int>(TensorMapType::float32) == CU_TENSOR_MAP_DATA_TYPE_FLOAT32);
+static_assert(static_cast<int>(TensorMapType::float64) == CU_TENSOR_MAP_DATA_TYPE_FLOAT64);
+static_assert(static_cast<int>(TensorMapType::bfloat16) == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
+static_assert(static_cast<int>(TensorMapType::float32_ftz) == CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ);
+static_assert(static_cast<int>(TensorMapType::tfloat32) == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32);
+static_assert(static_cast<int>(TensorMapType::tfloat32_ftz) == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ);
+static_assert(static_cast<int>(TensorMapInterleave::bytes16) == CU_TENSOR_MAP_INTERLEAVE_16B);
+static_assert(static_cast<int>(TensorMapInterleave::bytes32) == CU_TENSOR_MAP_INTERLEAVE_32B);
+static_assert(static_cast<int>(TensorMapSwizzle::b32) == CU_TENSOR_MAP_SWIZZLE_32B);
+static_assert(static_cast<int>(TensorMapSwizzle::b64) == CU_TENSOR_MAP_SWIZZLE_64B);
+static_assert(static_cast<int>(TensorMapSwizzle::b128) == CU_TENSOR_MAP_SWIZZLE_128B);
+static_assert(static_cast<int>(TensorMapPromotion::l2_256b) == CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
+static_assert(static_cast<int>(TensorMapFill::nan) == CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA);
+static_assert(kTensorMapBytes == sizeof(CUtensorMap));
+
+namespace {
+
+const Chip& b200() {
+  return *find_chip("b200");
+}
+const Chip& h200() {
+  return *find_chip("h200");
+}
+
+// Arguments that are fine, to be spoiled one by one.
+struct Arguments {
+  alignas(128) std::byte object[128];
+  uint64_t dims[5] = {256, 128, 16, 2, 2};
+  uint64_t strides[4] = {512, 512 * 128, 1 << 20, 1 << 21};
+  uint32_t box[5] = {64, 8, 2, 1, 1};
+  uint32_t steps[5] = {1, 1, 1, 1, 1};
+  TensorMapArguments a{.map = object,
+                       .type = 6,
+                       .rank = 3,
+                       .global_address = 0x2000'0000,
+                       .global_dim = dims,
+                       .global_strides = strides,
+                       .box_dim = box,
+                       .element_strides = steps};
+  Arguments() = default;
+  Arguments(const Arguments&) = delete;
+};
+
+using Change = std::function<void(Arguments&)>;
+
+std::optional<std::string> refusal(const Change& change, const Chip& chip) {
+  Arguments arguments;
+  change(arguments);
+  return tensor_map_refusal(arguments.a, chip);
+}
+
+struct Refused {
+  Change change;
+  std::vector<std::string> says;
+};
+
+void check_all(const std::vector<Refused>& all, const Chip& chip) {
+  for (const Refused& r : all) {
+    const auto why = refusal(r.change, chip);
+    INFO("should say " << r.says.front());
+    REQUIRE(why.has_value());
+    CHECK_THAT(*why, test::contains("cuTensorMapEncodeTiled: "));
+    for (const std::string& part : r.says) CHECK_THAT(*why, test::contains(part));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every rule of cuTensorMapEncodeTiled is told with argument, value and rule") {
+  check_all(
+      {
+          {[](Arguments& x) { x.a.map = nullptr; }, {"tensorMap is a null pointer"}},
+          {[](Arguments& x) { x.a.rank = 0; }, {"tensorRank = 0", "1 to 5"}},
+          {[](Arguments& x) { x.a.rank = 6; }, {"tensorRank = 6", "1 to 5"}},
+          {[](Arguments& x) { x.a.global_dim = nullptr; }, {"globalDim is a null pointer"}},
+          {[](Arguments& x) { x.a.global_strides = nullptr; }, {"globalStrides is a null pointer"}},
+          {[](Arguments& x) { x.a.rank = 1, x.a.global_strides = nullptr; },
+           {"globalStrides is a null pointer", "rank of 1"}},
+          {[](Arguments& x) { x.a.box_dim = nullptr; }, {"boxDim is a null pointer"}},
+          {[](Arguments& x) { x.a.element_strides = nullptr; }, {"elementStrides is a null pointer"}},
+          {[](Arguments& x) { x.a.type = 16; }, {"tensorDataType = 16"}},
+          {[](Arguments& x) { x.a.interleave = 3; }, {"interleave = 3"}},
+          {[](Arguments& x) { x.a.swizzle = 7; }, {"swizzle = 7"}},
+          {[](Arguments& x) { x.a.l2_promotion = 4; }, {"l2Promotion = 4"}},
+          {[](Arguments& x) { x.a.oob_fill = 2; }, {"oobFill = 2"}},
+          {[](Arguments& x) { x.a.global_address += 8; }, {"globalAddress = 0x20000008", "16 bytes", "8 past"}},
+          {[](Arguments& x) { x.a.global_address += 16, x.a.interleave = 2, x.a.swizzle = 1; },
+           {"globalAddress = 0x20000010", "32 bytes", "interleave 32B"}},
+          {[](Arguments& x) { x.a.global_address += 16, x.a.type = 15, x.box[0] = 128; },
+           {"globalAddress = 0x20000010", "32 bytes", "16U6_ALIGN16B"}},
+          {[](Arguments& x) { x.dims[1] = 0; }, {"globalDim[1] = 0", "2^32"}},
+          {[](Arguments& x) { x.dims[2] = (uint64_t{1} << 32) + 1; }, {"globalDim[2] = 4294967297", "2^32"}},
+          {[](Arguments& x) { x.dims[0] = 255, x.a.type = 13; },
+           {"globalDim[0] = 255", "16U4_ALIGN8B", "multiple of 2"}},
+          {[](Arguments& x) { x.dims[0] = 192, x.a.type = 14, x.box[0] = 128; },
+           {"globalDim[0] = 192", "16U4_ALIGN16B", "multiple of 128"}},
+          {[](Arguments& x) { x.strides[0] = 520; }, {"globalStrides[0] = 520", "dimension 1", "16 bytes", "528"}},
+          {[](Arguments& x) { x.strides[1] = uint64_t{1} << 40; }, {"globalStrides[1] = 1099511627776", "2^40"}},
+          {[](Arguments& x) { x.strides[0] = 528, x.a.interleave = 2, x.a.swizzle = 1; },
+           {"globalStrides[0] = 528", "32 bytes", "interleave 32B"}},
+          {[](Arguments& x) { x.strides[0] = 528, x.a.type = 14, x.box[0] = 128; },
+           {"globalStrides[0] = 528", "32 bytes", "16U4_ALIGN16B"}},
+          {[](Arguments& x) { x.box[1] = 0; }, {"boxDim[1] = 0", "1 to 256"}},
+          {[](Arguments& x) { x.box[0] = 264; }, {"boxDim[0] = 264", "1 to 256"}},
+          {[](Arguments& x) { x.box[0] = 12; }, {"boxDim[0] = 12", "multiple of 16 bytes", "24 bytes"}},
+          {[](Arguments& x) { x.box[0] = 4, x.a.interleave = 1; }, {"boxDim[0] = 4", "multiple of 16 bytes"}},
+          {[](Arguments& x) { x.box[0] = 16, x.a.type = 13; }, {"boxDim[0] = 16", "multiple of 16 bytes", "8 bytes"}},
+          {[](Arguments& x) { x.box[0] = 64, x.a.type = 14; }, {"boxDim[0] = 64", "must be 128"}},
+          {[](Arguments& x) { x.box[0] = 24, x.a.swizzle = 1; },
+           {"boxDim[0] = 24", "swizzle 32B", "32 bytes at most", "48 bytes"}},
+          {[](Arguments& x) { x.box[0] = 40, x.a.swizzle = 2; },
+           {"boxDim[0] = 40", "swizzle 64B", "64 bytes at most", "80 bytes"}},
+          {[](Arguments& x) { x.box[0] = 72, x.a.swizzle = 3; },
+           {"boxDim[0] = 72", "swizzle 128B", "128 bytes at most", "144 bytes"}},
+          {[](Arguments& x) { x.box[0] = 72, x.a.swizzle = 4; }, {"128B_ATOM_32B", "128 bytes at most"}},
+          {[](Arguments& x) { x.box[0] = 72, x.a.swizzle = 6; }, {"128B_ATOM_64B", "128 bytes at most"}},
+          {[](Arguments& x) { x.steps[1] = 0; }, {"elementStrides[1] = 0", "1 to 8"}},
+          {[](Arguments& x) { x.steps[2] = 9; }, {"elementStrides[2] = 9", "1 to 8"}},
+          {[](Arguments& x) { x.steps[0] = 9; }, {"elementStrides[0] = 9", "1 to 8"}},
+          {[](Arguments& x) { x.box[0] = 256, x.box[1] = 256, x.box[2] = 2; }, {"boxDim", "262144 bytes", "233472"}},
+          {[](Arguments& x) { x.a.interleave = 1, x.a.rank = 2; }, {"tensorRank = 2", "interleave 16B", "at least 3"}},
+          {[](Arguments& x) { x.a.interleave = 2, x.a.swizzle = 3; }, {"swizzle = 128B", "interleave 32B"}},
+          {[](Arguments& x) { x.a.interleave = 1, x.a.type = 15, x.box[0] = 128; },
+           {"interleave = 16B", "16U6_ALIGN16B"}},
+          {[](Arguments& x) { x.a.swizzle = 5, x.a.type = 15, x.box[0] = 128; },
+           {"swizzle = 128B_ATOM_32B_FLIP_8B", "16U6_ALIGN16B"}},
+          {[](Arguments& x) { x.a.swizzle = 6, x.a.type = 14, x.box[0] = 128; },
+           {"swizzle = 128B_ATOM_64B", "16U4_ALIGN16B"}},
+          {[](Arguments& x) { x.a.oob_fill = 1, x.a.type = 5; }, {"oobFill", "INT64", "floating-point"}},
+          {[](Arguments& x) { x.a.oob_fill = 1, x.a.type = 13; }, {"oobFill", "16U4_ALIGN8B", "floating-point"}},
+      },
+      b200());
+  check_all(
+      {
+          {[](Arguments& x) { x.a.swizzle = 4; }, {"swizzle = 128B_ATOM_32B", "h200"}},
+          {[](Arguments& x) { x.a.swizzle = 6; }, {"swizzle = 128B_ATOM_64B", "h200"}},
+          {[](Arguments& x) { x.a.type = 13; }, {"tensorDataType = 16U4_ALIGN8B", "h200"}},
+          {[](Arguments& x) { x.a.type = 15, x.box[0] = 128; }, {"tensorDataType = 16U6_ALIGN16B", "h200"}},
+      },
+      h200());
+}
+
+TEST_CASE("what the driver takes is taken") {
+  const std::vector<std::pair<const char*, Change>> fine = {
+      {"as it is", [](Arguments&) {}},
+      {"no address yet", [](Arguments& x) { x.a.global_address = 0; }},
+      {"object anywhere", [](Arguments& x) { x.a.map = x.object + 8; }},
+      {"one element", [](Arguments& x) { x.dims[0] = x.dims[1] = x.dims[2] = 1; }},
+      {"2^32 elements", [](Arguments& x) { x.dims[0] = x.dims[2] = uint64_t{1} << 32; }},
+      {"zero strides", [](Arguments& x) { x.strides[0] = x.strides[1] = 0; }},
+      {"strides that fall", [](Arguments& x) { x.strides[0] = 512, x.strides[1] = 16; }},
+      {"the largest stride", [](Arguments& x) { x.strides[0] = (uint64_t{1} << 40) - 16; }},
+      {"the widest box", [](Arguments& x) { x.box[0] = 256, x.box[1] = 256, x.box[2] = 1; }},
+      {"a box of all shared memory", [](Arguments& x) { x.box[0] = 8, x.box[1] = 64, x.box[2] = 228; }},
+      {"steps", [](Arguments& x) { x.steps[0] = x.steps[1] = x.steps[2] = 8; }},
+      {"a large box in large steps",
+       [](Arguments& x) { x.box[0] = 64, x.box[1] = 256, x.box[2] = 256, x.steps[1] = x.steps[2] = 8; }},
+      {"narrow under 128B", [](Arguments& x) { x.box[0] = 8, x.a.swizzle = 3; }},
+      {"full span under 32B", [](Arguments& x) { x.box[0] = 16, x.a.swizzle = 1; }},
+      {"interleave 16B with any swizzle", [](Arguments& x) { x.a.interleave = 1, x.a.swizzle = 2; }},
+      {"interleave 32B", [](Arguments& x) { x.a.interleave = 2, x.a.swizzle = 1; }},
+  };
+  for (const auto& [what, change] : fine) {
+    INFO(what);
+    for (const Chip* chip : {&b200(), &h200()}) CHECK(refusal(change, *chip).value_or("taken") == "taken");
+  }
+  for (uint32_t type = 0; type <= 12; ++type) {
+    INFO("type " << type);
+    const auto with_type = [&](Arguments& x) { x.a.type = type, x.box[0] = 16; };
+    const auto with_nan = [&](Arguments& x) { x.a.type = type, x.box[0] = 16, x.a.oob_fill = 1; };
+    CHECK_FALSE(refusal(with_type, h200()).has_value());
+    CHECK(refusal(with_nan, h200()).has_value() == (type < 6));
+  }
+  CHECK_FALSE(refusal([](Arguments& x) { x.a.type = 13, x.box[0] = 32; }, b200()).has_value());
+  CHECK_FALSE(refusal([](Arguments& x) { x.a.type = 14, x.box[0] = 128, x.a.swizzle = 4; }, b200()).has_value());
+  CHECK_FALSE(refusal([](Arguments& x) { x.a.type = 15, x.box[0] = 128, x.a.swizzle = 6; }, b200()).has_value());
+  for (uint32_t swizzle = 4; swizzle <= 6; ++swizzle) {
+    CHECK_FALSE(refusal([&](Arguments& x) { x.a.swizzle = swizzle; }, b200()).has_value());
+  }
+}
+
+TEST_CASE("arguments become the map they describe") {
+  Arguments x;
+  x.a.rank = 3;
+  x.a.swizzle = 3;
+  x.a.l2_promotion = 2;
+  x.a.oob_fill = 1;
+  x.steps[0] = 4;  // ignored
+  x.steps[2] = 2;
+  const TensorMap map = make_tensor_map(x.a);
+  CHECK(map.type == TensorMapType::float16);
+  CHECK(map.swizzle == TensorMapSwizzle::b128);
+  CHECK(map.promotion == TensorMapPromotion::l2_128b);
+  CHECK(map.fill == TensorMapFill::nan);
+  CHECK(map.rank == 3);
+  CHECK(map.address == 0x2000'0000);
+  CHECK(map.dims == std::array<uint64_t, 5>{256, 128, 16, 1, 1});
+  CHECK(map.strides_bytes == std::array<uint64_t, 5>{0, 512, 512 * 128, 0, 0});
+  CHECK(map.box == std::array<uint32_t, 5>{64, 8, 2, 1, 1});
+  CHECK(map.element_strides == std::array<uint32_t, 5>{1, 1, 2, 1, 1});
+}
+
+TEST_CASE("a map survives its 128 bytes, also in its extremes") {
+  std::mt19937_64 random(7);
+  std::vector<TensorMap> maps;
+  for (int i = 0; i < 500; ++i) maps.push_back(test::random_case(random, true, 65536).map);
+  TensorMap extreme = maps.back();
+  extreme.rank = 5;
+  extreme.address = ~uint64_t{15};
+  extreme.dims.fill(uint64_t{1} << 32);
+  extreme.strides_bytes = {0, (uint64_t{1} << 40) - 16, (uint64_t{1} << 40) - 32, 0, 16};
+  extreme.box.fill(256);
+  extreme.element_strides.fill(8);
+  extreme.type = TensorMapType::u6_align16;
+  extreme.promotion = TensorMapPromotion::l2_256b;
+  maps.push_back(extreme);
+  for (const TensorMap& map : maps) {
+    const TensorMapObject object = encode_tensor_map(map);
+    CHECK(decode_tensor_map(object.data(), 0x1000) == map);
+  }
+}
+
+namespace {
+
+std::pair<FaultCode, std::string> fault_of(const TensorMapObject& object, uint64_t address) {
+  try {
+    decode_tensor_map(object.data(), address);
+  } catch (const Trap& trap) {
+    return {trap.code, trap.what()};
+  }
+  return {FaultCode{}, "no fault"};
+}
+
+}  // namespace
+
+TEST_CASE("anything but a map is told apart from one") {
+  const TensorMapObject good = encode_tensor_map(TensorMap{.address = 4096});
+  REQUIRE(fault_of(good, 64).second == "no fault");
+
+  // An H200 answers 715 to a zeroed map, and 716 to one that is not aligned to 64 bytes.
+  const auto [zero_code, zero_text] = fault_of(TensorMapObject{}, 0x7000);
+  CHECK(zero_code == FaultCode::illegal_instruction);
+  CHECK_THAT(zero_text, test::contains("no tensor map at 0x7000") && test::contains("__grid_constant__"));
+  const auto [odd_code, odd_text] = fault_of(good, 0x7020);
+  CHECK(odd_code == FaultCode::misaligned_address);
+  CHECK_THAT(odd_text, test::contains("0x7020") && test::contains("64 bytes"));
+
+  // Every single bit counts.
+  for (size_t byte = 0; byte < good.size(); ++byte) {
+    for (int bit = 0; bit < 8; ++bit) {
+      TensorMapObject bad = good;
+      bad[byte] ^= std::byte{1} << bit;
+      INFO("byte " << byte << " bit " << bit);
+      CHECK(fault_of(bad, 0x7000).first == FaultCode::illegal_instruction);
+    }
+  }
+  TensorMapObject changed = good;
+  changed[40] ^= std::byte{1};
+  CHECK_THAT(fault_of(changed, 0x7000).second, test::contains("was changed") && test::contains("tensormap.replace"));
+}
+
+TEST_CASE("swizzle formulas, bit by bit") {
+  for (uint32_t s = 0; s <= 6; ++s) {
+    const auto swizzle = static_cast<TensorMapSwizzle>(s);
+    for (uint32_t address = 0; address < 1 << 13; ++address) {
+      if (swizzled(swizzle, address) != test::swizzle_model(swizzle, address)) {
+        FAIL_CHECK(name_of(swizzle) << " at " << address);
+        break;
+      }
+    }
+  }
+}
