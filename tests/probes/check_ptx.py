@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Passes every program that the probe tests run through ptxas: the tests must speak valid PTX.
+
+check_ptx.py PROBE_TESTS: runs the executable with LADDER_PROBE_DUMP set and assembles what it dumps.
+Exit status 77 when there is no ptxas (LADDER_PTXAS, CUDA_PATH, PATH are searched)."""
+
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+
+def find_ptxas():
+    named = os.environ.get("LADDER_PTXAS")
+    if named:
+        return named
+    for root in (os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"), "/usr/local/cuda"):
+        if root and (pathlib.Path(root) / "bin" / "ptxas").exists():
+            return str(pathlib.Path(root) / "bin" / "ptxas")
+    return shutil.which("ptxas")
+
+
+def assemble(ptxas, program):
+    arch = re.search(r"^\.target\s+(\w+)", program.read_text(), re.MULTILINE).group(1)
+    done = subprocess.run([ptxas, "-arch=" + arch, str(program), "-o", os.devnull], capture_output=True, text=True)
+    return "" if done.returncode == 0 else f"{program.name}:\n{done.stderr}\n{program.read_text()}"
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    ptxas = find_ptxas()
+    if not ptxas:
+        print("no ptxas found")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder:
+        # Programs that are wrong on purpose carry no dump; the tests' own verdict is not asked for here.
+        subprocess.run([sys.argv[1]], env={**os.environ, "LADDER_PROBE_DUMP": folder}, stdout=subprocess.DEVNULL)
+        programs = sorted(pathlib.Path(folder).glob("*.ptx"))
+        if not programs:
+            sys.exit("the tests dumped no programs")
+        with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+            complaints = [text for text in pool.map(lambda p: assemble(ptxas, p), programs) if text]
+    for text in complaints[:10]:
+        print(text)
+    print(f"{len(programs)} programs, {len(complaints)} refused by {ptxas}")
+    sys.exit(1 if complaints else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+#include "tests/probes/probe.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "emulator/machine/chip.h"
+
+namespace probe {
+namespace {
+
+void dump(const std::string& ptx) {
+  const char* folder = std::getenv("LADDER_PROBE_DUMP");
+  if (!folder || !*folder) return;
+  std::filesystem::create_directories(folder);
+  std::ofstream(std::filesystem::path(folder) / fmt::format("{:016x}.ptx", std::hash<std::string>{}(ptx))) << ptx;
+}
+
+/// One kernel for an operation: sources at p1, p2, ..., the result at p0. `odd`: only some lanes execute it.
+std::string program(const Operation& operation, size_t count, bool some) {
+  std::string body = R"(
+    mov.u32 %r0, %ctaid.x;
+    mov.u32 %r1, %ntid.x;
+    mov.u32 %r2, %tid.x;
+    mad.lo.u32 %r0, %r0, %r1, %r2;
+)";
+  body += fmt::format("    setp.ge.u32 %p0, %r0, {};\n    @%p0 exit;\n", count);
+  int n = operation.result_bits;
+  body += fmt::format("    .reg .b{} %d;\n", n);
+  for (size_t i = 0; i < operation.source_bits.size(); ++i) {
+    int bits = operation.source_bits[i];
+    char name = static_cast<char>('a' + i);
+    body += fmt::format(
+        "    .reg .b{0} %{1};\n    ld.param.u64 %d0, [p{2}];\n    mad.wide.u32 %d0, %r0, {3}, %d0;\n"
+        "    ld.global.b{0} %{1}, [%d0];\n",
+        bits, name, i + 1, bits / 8);
+  }
+  body += fmt::format("    mov.b{} %d, {};\n", n, n == 16 ? "0x5A5A" : "0x5A5A5A5A");
+  if (some) {
+    body += "    and.b32 %r3, %r0, 5;\n    setp.ne.u32 %p1, %r3, 1;\n    @%p1 bra after;\n";
+    body += "    " + operation.text + "\n  after:\n";
+  } else {
+    body += "    " + operation.text + "\n";
+  }
+  body += fmt::format(
+      "    ld.param.u64 %d0, [p0];\n    mad.wide.u32 %d0, %r0, {}, %d0;\n    st.global.b{} [%d0], %d;\n", n / 8, n);
+  return kernel(body, static_cast<int>(operation.source_bits.size()) + 1);
+}
+
+std::vector<std::byte> narrow(const std::vector<uint64_t>& values, int bits) {
+  size_t bytes = static_cast<size_t>(bits) / 8;
+  std::vector<std::byte> out(values.size() * bytes);
+  for (size_t i = 0; i < values.size(); ++i) std::memcpy(out.data() + i * bytes, &values[i], bytes);
+  return out;
+}
+
+}  // namespace
+
+std::string hex(uint64_t value) {
+  return fmt::format("{:#x}", value);
+}
+
+std::string kernel(const std::string& body, int parameters, const std::string& module_scope,
+                   const std::string& target) {
+  std::string list;
+  for (int i = 0; i < parameters; ++i) list += fmt::format("{}.param .u64 p{}", i ? ", " : "", i);
+  return fmt::format(
+      ".version 9.0\n.target {}\n.address_size 64\n{}\n.visible .entry probe({})\n{{\n"
+      "    .reg .pred %p<8>;\n    .reg .b16 %h<16>;\n    .reg .b32 %r<32>;\n    .reg .b64 %d<16>;\n    .reg .b128 "
+      "%q<4>;\n"
+      "{}\n    ret;\n}}\n",
+      target, module_scope, list, body);
+}
+
+Machine::Machine(const emu::Options& options)
+    : device_(std::make_unique<emu::Device>(*emu::find_chip(options.chip), options)) {}
+
+std::optional<emu::Fault> Machine::launch(const std::string& ptx, const std::vector<uint64_t>& parameters,
+                                          const Shape& shape) {
+  dump(ptx);
+  std::shared_ptr<emu::Module> module = device_->load(ptx, "probe.ptx");
+  const emu::Kernel* kernel = module->kernel("probe");
+  if (!kernel) throw std::logic_error("the program has no kernel `probe`");
+  emu::LaunchConfig config{.grid = shape.grid,
+                           .block = shape.block,
+                           .cluster = shape.cluster,
+                           .dynamic_shared_bytes = shape.dynamic_shared_bytes};
+  return device_->launch(*kernel, config, std::as_bytes(std::span(parameters)));
+}
+
+std::string fault(const std::string& body, const Shape& shape, int* error) {
+  Machine machine;
+  std::vector<uint64_t> parameters{machine.buffer(std::vector<uint64_t>(256)),
+                                   machine.buffer(std::vector<uint64_t>(256))};
+  std::optional<emu::Fault> fault = machine.launch(kernel(body, 2), parameters, shape);
+  if (!fault) {
+    FAIL("the program was expected to fault:\n" << body);
+    return {};
+  }
+  if (error) *error = fault->error;
+  return fault->report;
+}
+
+std::vector<uint64_t> evaluate(const Operation& operation, const std::vector<std::vector<uint64_t>>& sources) {
+  size_t count = sources.at(0).size();
+  Machine machine;
+  std::vector<uint64_t> out[2];
+  uint64_t untouched = operation.result_bits == 16 ? 0x5A5A : 0x5A5A5A5A;
+  for (bool some : {false, true}) {
+    std::vector<uint64_t> parameters{
+        machine.buffer(std::vector<std::byte>(count * static_cast<size_t>(operation.result_bits) / 8))};
+    for (size_t i = 0; i < sources.size(); ++i)
+      parameters.push_back(machine.buffer(narrow(sources[i], operation.source_bits[i])));
+    Shape shape{.grid = {static_cast<uint32_t>((count + 127) / 128), 1, 1}, .block = {128, 1, 1}};
+    std::optional<emu::Fault> fault = machine.launch(program(operation, count, some), parameters, shape);
+    if (fault) {
+      FAIL(fault->report);
+      return {};
+    }
+    size_t bytes = static_cast<size_t>(operation.result_bits) / 8;
+    std::vector<std::byte> raw = machine.read<std::byte>(parameters[0], count * bytes);
+    out[some].resize(count);
+    for (size_t i = 0; i < count; ++i) std::memcpy(&out[some][i], raw.data() + i * bytes, bytes);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    bool active = (i & 5) == 1;
+    uint64_t want = active ? out[0][i] : untouched;
+    if (out[1][i] != want) {
+      FAIL_CHECK(operation.text << " in a warp with inactive lanes: thread " << i << (active ? "" : " (inactive)")
+                                << " holds " << hex(out[1][i]) << ", expected " << hex(want));
+      break;
+    }
+  }
+  return out[0];
+}
+
+}  // namespace probe
