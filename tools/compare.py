@@ -91,7 +91,7 @@ def command(arguments):
         for index, name in enumerate(names):
             case = Case(name, *map(int, sizes.groups()), options.dtype, input=options.input, seed=options.seed, on=options.on)
             out = Path(folder, f"{index}.npy")
-            outcome = execute(case, out=out, counters=True)
+            outcome = execute(case, out=out)
             if not outcome.good:
                 note(outcome.text.strip())
                 note(f"{name} ended with exit status {outcome.status}. Again: {case.command_line()}")

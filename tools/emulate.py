@@ -18,7 +18,7 @@ def add_options(parser):
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random schedule")
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="host threads (default: one a core)")
     parser.add_argument("--strict", action="store_true", help="results of unfinished work are poisoned")
-    parser.add_argument("--counters", metavar="FILE", help="write the counters of each launch as JSON")
+    parser.add_argument("--counters", metavar="FILE", help="append what each launch did, one JSON object a line")
 
 
 def environment(options, base=None):

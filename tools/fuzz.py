@@ -42,11 +42,11 @@ def draw_schedule(draw):
 
 def problem(case, draw):
     """Runs a case, and again with other threads and another schedule. What went wrong, or None."""
-    first = execute(case, counters=True, trace=True)
+    first = execute(case, trace=True)
     if not first.good:
         return complaint(case, first)
     threads = case.but(threads=3 - case.threads)
-    second = execute(threads, counters=True, trace=True)
+    second = execute(threads, trace=True)
     if not second.good:
         return complaint(threads, second)
     for what in ("counters", "trace"):

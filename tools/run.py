@@ -36,7 +36,7 @@ def summary():
         if device is None and outcome.report:
             device = headline(outcome.report.get("device", {}))
             say(device + "\n")
-            say(f"{'rung':<20}{'M x N x K':<18}{'in':<6}{'out':<6}{'checked':<26}{'bits of D':<18}{'seconds':>8}")
+            say(f"{'rung':<20}{'M x N x K':<18}{'in':<6}{'out':<6}{'compared':<26}{'bits of D':<18}{'seconds':>8}")
         if outcome.good:
             report = outcome.report
             hashes.setdefault(group, set()).add(report["d_hash"])
@@ -66,8 +66,10 @@ def headline(device):
 
 
 def verdict(report):
+    """What a passed check looked at."""
     check = report["check"]
-    return "every element right" if check["passed"] else f"{check['mismatches']} elements wrong"
+    right = f"{check['compared']:,} bit for bit"
+    return right + " + projection" if check.get("projected") else right
 
 
 def command(arguments):

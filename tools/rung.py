@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tools import build
@@ -58,24 +58,27 @@ class Outcome:
     text: str                          # what it said on stderr
     seconds: float = 0.0               # the whole process, wall clock
     peak_bytes: int = 0                # of memory
-    counters: dict = field(default_factory=dict)
     trace: bytes = b""
 
     @property
+    def counters(self):
+        return self.report.get("counters") or {}
+
+    @property
     def good(self):
-        return self.status == 0 and bool(self.report)
+        """Ended well, and everything that was looked at was right."""
+        return self.status == 0 and self.report.get("good") is True
 
 
-def execute(case, check=True, out=None, counters=False, trace=False, timeout=600):
+def execute(case, check=True, out=None, trace=False, timeout=600):
     """Runs a case and waits for it. `out`: where to write D as .npy."""
     with tempfile.TemporaryDirectory(prefix="ladder-") as folder:
-        files = {name: Path(folder, name) for name in ("report.json", "counters.json", "trace", "text")}
+        files = {name: Path(folder, name) for name in ("report.json", "trace", "text")}
         command = [str(build.rung(case.rung)), *case.options(), "--json"]
         command += ["--check"] if check else []
         command += ["--out", str(out)] if out else []
         environment = {**os.environ, **case.variables()}
-        if counters:
-            environment["LADDER_COUNTERS"] = str(files["counters.json"])
+        environment.pop("LADDER_COUNTERS", None)  # the report brings them
         if trace:
             environment["LADDER_TRACE"] = str(files["trace"])
         begin = time.monotonic()
@@ -84,8 +87,6 @@ def execute(case, check=True, out=None, counters=False, trace=False, timeout=600
             status, peak = _wait(process, timeout)
         outcome = Outcome(status, _json(files["report.json"]), files["text"].read_text(errors="replace"),
                           time.monotonic() - begin, peak)
-        if counters:
-            outcome.counters = _json(files["counters.json"])
         if trace and files["trace"].exists():
             outcome.trace = files["trace"].read_bytes()
         return outcome
