@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <memory>
+#include <utility>
 
 #include "emulator/isa/tcgen05.h"
 #include "emulator/machine/mbarrier.h"
@@ -91,8 +92,10 @@ void read_operands(const Cta& cta, Mma& mma) {
 
 /// D (+)= A * B in tensor memory.
 void multiply(Cta& cta, const Mma& mma) {
-  // Packed operands are 20 KB each: one pair for every host thread.
-  thread_local PackedOperand a, b;
+  // Packed operands are 20 KB each: one pair for every host thread, on the heap, since a library that is opened late
+  // (as ours by libcuda.so.1) finds room for only a few hundred bytes of thread-local variables.
+  thread_local const auto packed = std::make_unique<std::pair<PackedOperand, PackedOperand>>();
+  auto& [a, b] = *packed;
   TensorMemory& tensor_memory = cta.tensor_memory;
   uint32_t rows = mma.layout.rows;
   std::array<uint32_t*, 128> d_rows{};
@@ -131,7 +134,8 @@ void issue_mma(Warp& warp, const Instruction& instruction, int lane) {
   Origin who = cluster.origin(warp, lane);
   warp.counters.mmas++;
   if (cluster.schedule() == Schedule::earliest) {
-    thread_local Mma mma;
+    thread_local const auto scratch = std::make_unique<Mma>();
+    Mma& mma = *scratch;
     decode(warp, instruction, lane, mma);
     read_operands(cta, mma);
     multiply(cta, mma);
