@@ -33,7 +33,10 @@ std::string text(std::span<const std::byte> bytes, uint64_t offset, uint64_t len
   if (offset > bytes.size() || length > bytes.size() - offset)
     broken(std::string(what) + " lies outside its entry's header");
   const char* start = reinterpret_cast<const char*>(bytes.data()) + offset;
-  return {start, strnlen(start, length)};
+  std::string_view result(start, strnlen(start, length));
+  while (result.starts_with(' ')) result.remove_prefix(1);
+  while (result.ends_with(' ')) result.remove_suffix(1);
+  return std::string(result);
 }
 
 Image read_entry(std::span<const std::byte> header, std::span<const std::byte> payload) {
@@ -51,7 +54,6 @@ Image read_entry(std::span<const std::byte> header, std::span<const std::byte> p
   image.debug = flags & kFlagDebug;
   image.suffix = flags & kFlagA ? 'a' : flags & kFlagF ? 'f' : '\0';
   if (identifier != 0) image.identifier = text(header, identifier, identifier_length, "the identifier");
-  while (image.identifier.ends_with(' ')) image.identifier.pop_back();
   if (options != 0) {
     if (options > header.size() || header.size() - options < 8)
       broken("the option block lies outside its entry's header");
