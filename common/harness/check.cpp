@@ -195,13 +195,10 @@ CheckResult check_product(const HostMatrix& a, const HostMatrix& b, const HostMa
     comparison.everything();
   } else {
     comparison.samples(settings.seed);
-    // Where most of D is missing there is nothing to project.
-    if (seen.unwritten + seen.nan == 0) {
-      projected = integers != nullptr
-                      ? project_integers(a, b, d, *integers, settings.seed)
-                      : project_rounded(a, b, d, *reference, settings.seed, settings.input == Input::random);
-      result.projected = true;
-    }
+    projected = integers != nullptr
+                    ? project_integers(a, b, d, *integers, settings.seed)
+                    : project_rounded(a, b, d, *reference, settings.seed, settings.input == Input::random);
+    result.projected = true;
   }
   result.compared = comparison.compared();
   result.wrong = comparison.wrong();

@@ -3,9 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
-#include <span>
 
 #include "common/harness/dtype.h"
 
@@ -34,20 +32,9 @@ class HostMatrix {
   const uint32_t* row32(int64_t row) const { return reinterpret_cast<const uint32_t*>(data()) + row * cols_; }
 
   /// The bits of one element, 16-bit types in the low half.
-  uint32_t bits(int64_t row, int64_t col) const { return type_ == DType::f32 ? row32(row)[col] : row16(row)[col]; }
-  void set_bits(int64_t row, int64_t col, uint32_t bits) {
-    if (type_ == DType::f32) {
-      row32(row)[col] = bits;
-    } else {
-      row16(row)[col] = static_cast<uint16_t>(bits);
-    }
-  }
-  float value(int64_t row, int64_t col) const {
-    const uint32_t f32_bits = to_f32(type_, bits(row, col));
-    float result;
-    std::memcpy(&result, &f32_bits, sizeof result);
-    return result;
-  }
+  uint32_t bits(int64_t row, int64_t col) const;
+  void set_bits(int64_t row, int64_t col, uint32_t bits);
+  float value(int64_t row, int64_t col) const;
 
  private:
   int64_t rows_ = 0, cols_ = 0;

@@ -133,7 +133,7 @@ DType parse_type(const std::filesystem::path& path, std::string descr) {
                              "x.view(np.uint16) instead",
                              descr));
   }
-  refuse(path, fmt::format("holds elements of type {}; a matrix here is float16 ('<f2'), bf16 as uint16 ('<u2') or "
+  refuse(path, fmt::format("holds elements of type '{}'; a matrix here is float16 ('<f2'), bf16 as uint16 ('<u2') or "
                            "float32 ('<f4', with --round)",
                            descr));
 }

@@ -9,18 +9,15 @@
 #include <numeric>
 #include <set>
 
-#include "common/harness/user_error.h"
-
 namespace ladder {
 namespace {
 
 // Columns of the home slice, from its first: three for the weights, then low and high digits of rows and of columns.
 constexpr int kRowLow = 3, kRowHigh = 6, kColumnLow = 9, kColumnHigh = 12;
-constexpr int64_t kCodes = 65535;  // 1 to 65535; larger matrices repeat them
+// The same where K = 8: no weights, no high digits.
+constexpr int kNarrowRow = 0, kNarrowColumn = 3;
+constexpr int64_t kWideCodes = 65535, kNarrowCodes = 255;
 
-int64_t code_of(int64_t index) {
-  return index % kCodes + 1;
-}
 int64_t low_digit(int64_t code) {
   return code & 255;
 }
@@ -95,7 +92,7 @@ std::string mapping(const std::map<int64_t, std::map<int64_t, int64_t>>& sources
         second = std::max(second, count);
       }
     }
-    if (most < 3 || most < 2 * second || source == destination) continue;
+    if (most < 3 || most < 2 * second) continue;
     ++moved;
     distinct.insert(source);
     if (++shown > kShown) continue;
@@ -108,13 +105,9 @@ std::string mapping(const std::map<int64_t, std::map<int64_t, int64_t>>& sources
 
 }  // namespace
 
-PositionCode::PositionCode(const Shape& shape, uint64_t seed) : shape_(shape) {
-  if (shape.k < kSlice) {
-    throw UserError(
-        fmt::format("--input position with K = {}: one slice of the code is 16 columns wide; take K = 16 or "
-                    "more, or --input integer",
-                    shape.k));
-  }
+PositionCode::PositionCode(const Shape& shape, uint64_t seed)
+    : shape_(shape), codes_(shape.k < kSlice ? kNarrowCodes : kWideCodes) {
+  if (shape.k < kSlice) return;
   const int64_t count = (shape.k + kSlice - 1) / kSlice;
   home_ = static_cast<int64_t>(seed % static_cast<uint64_t>(shape.k / kSlice));
   const std::vector<Factors> weights = slice_weights(count);
@@ -140,6 +133,11 @@ void PositionCode::fill_a(HostMatrix& a) const {
     for (int64_t slice = 0; slice < slices(); ++slice) {
       put(a, i, weight_column(slice) + u, factor_a_[static_cast<size_t>(slice)]);
     }
+    if (slices() == 0) {
+      put(a, i, kNarrowRow + u, code_of(i));
+      put(a, i, kNarrowColumn + u, 1);
+      continue;
+    }
     const int64_t home = home_ * kSlice + u;
     put(a, i, home + kRowLow, low_digit(code_of(i)));
     put(a, i, home + kRowHigh, high_digit(code_of(i)));
@@ -155,6 +153,11 @@ void PositionCode::fill_b(HostMatrix& b) const {
     const auto u_for = [&](int64_t klass) { return ((klass - j) % 3 + 3) % 3; };
     for (int64_t slice = 0; slice < slices(); ++slice) {
       put(b, j, weight_column(slice) + u_for(2), factor_b_[static_cast<size_t>(slice)]);
+    }
+    if (slices() == 0) {
+      put(b, j, kNarrowRow + u_for(0), 1);
+      put(b, j, kNarrowColumn + u_for(1), code_of(j));
+      continue;
     }
     const int64_t home = home_ * kSlice;
     put(b, j, home + kRowLow + u_for(0), 1);
@@ -220,18 +223,19 @@ std::vector<std::string> PositionCode::decode(const std::vector<WrongElement>& w
     const float got = std::bit_cast<float>(element.got);
     if (!(got >= 0 && got < 0x1p24f) || got != static_cast<float>(static_cast<int64_t>(got))) continue;
     const int64_t value = static_cast<int64_t>(got);
-    if (value == 0 || (element.row + element.col) % 3 == 2) {
+    // Without its home slice D has no codes, only weights: zeros elsewhere say nothing about the sum over K.
+    if ((element.row + element.col) % 3 == 2 || slices() == 0) {
       const std::string slices = decode_slices(value, tile_k);
       if (!slices.empty()) ++slice_findings[slices];
     }
     if (value == total_weight_) continue;
-    if (value >= 1 && value <= shape_.m) {
-      ++row_shifts[value - 1 - element.row];
-      ++row_sources[element.row][value - 1];
+    if (value >= 1 && value <= std::min(shape_.m, codes_)) {
+      ++row_shifts[value - code_of(element.row)];
+      if (value != code_of(element.row)) ++row_sources[element.row][value - 1];
     }
-    if (value >= 1 && value <= shape_.n) {
-      ++column_shifts[value - 1 - element.col];
-      ++column_sources[element.col][value - 1];
+    if (value >= 1 && value <= std::min(shape_.n, codes_)) {
+      ++column_shifts[value - code_of(element.col)];
+      if (value != code_of(element.col)) ++column_sources[element.col][value - 1];
     }
   }
   const int64_t all = static_cast<int64_t>(wrong.size());

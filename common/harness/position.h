@@ -26,7 +26,6 @@ struct WrongElement {
 class PositionCode : public Reference {
  public:
   static constexpr int kSlice = 16;
-  /// Throws UserError when K is below 16: the code of one slice does not fit.
   PositionCode(const Shape& shape, uint64_t seed);
 
   void fill_a(HostMatrix& a) const;
@@ -40,11 +39,13 @@ class PositionCode : public Reference {
   std::vector<std::string> decode(const std::vector<WrongElement>& wrong, int tile_k) const;
 
  private:
+  int64_t code_of(int64_t index) const { return index % codes_ + 1; }
   int64_t slices() const { return static_cast<int64_t>(weight_.size()); }
   int64_t weight_column(int64_t slice) const;
   std::string decode_slices(int64_t value, int tile_k) const;
 
   Shape shape_;
+  int64_t codes_;  ///< different codes for rows, and for columns: 1 to codes_; larger matrices repeat them
   int64_t home_ = 0;
   std::vector<int32_t> factor_a_, factor_b_;  ///< per slice; their product is its weight
   std::vector<int64_t> weight_;
