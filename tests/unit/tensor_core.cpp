@@ -473,6 +473,42 @@ TEST_CASE("a few sums by hand") {
   CHECK(one(f16, -16, 1, 0x7BFF, half) == 0x7BFE);  // 65488, halfway between 65472 and 65504
 }
 
+TEST_CASE("where the alignment stands, to the bit") {
+  using Products = std::vector<std::pair<double, double>>;
+  const auto sum = [](ElementType type, const Products& products, uint32_t old, AccumulatorUse use = {}) {
+    const auto factor = [&](auto member) {
+      return [&, member, k = size_t{0}]() mutable {
+        const size_t at = k++ % elements_per_step(type);
+        return at < products.size() ? encode(products[at].*member, format_of(type)) : 0;
+      };
+    };
+    const Operand a(type, 8, factor(&Products::value_type::first)), b(type, 8, factor(&Products::value_type::second));
+    PackedOperand packed_a, packed_b;
+    return multiply(a.pack(packed_a), b.pack(packed_b), use, Lanes(8, std::vector<uint32_t>(8, old)))[4][1];
+  };
+  const auto f16 = ElementType::f16, bf16 = ElementType::bf16;
+
+  // The floor of the largest exponent is -133, so the unit of the cut is never below 2^-158: 2^-149, the smallest f32,
+  // loses its bit to a subtracted 2^-158, not to 2^-159. A zero D does not raise it: sixteen times 2^-152 are 2^-148.
+  CHECK(sum(bf16, {{0x1p-75, 0x1p-74}, {-0x1p-79, 0x1p-79}}, 0) == 0);
+  CHECK(sum(bf16, {{0x1p-75, 0x1p-74}, {-0x1p-80, 0x1p-79}}, 0) == 1);
+  CHECK(sum(bf16, Products(16, {0x1p-76, 0x1p-76}), 0) == 2);
+  CHECK(sum(bf16, Products(16, {0x1p-76, 0x1p-76}), 0x80000000) == 2);
+  // A D of 2^-126 does raise it: the unit is 2^-151 and nothing of them is left.
+  CHECK(sum(bf16, Products(16, {0x1p-76, 0x1p-76}), 0x00800000) == 0x00800000);
+
+  // f16 D: a subnormal stands at 2^-14, where 2^-42 is cut and 2^-25 makes an exact tie, which goes to even. A zero
+  // stands nowhere.
+  const AccumulatorUse half{AccumulatorType::f16};
+  CHECK(sum(f16, {{0x1p-12, 0x1p-13}, {-0x1p-18, 0x1p-24}}, 0x0001, half) == 2);
+  CHECK(sum(f16, {{0x1.8p-12, 0x1p-12}, {-0x1p-18, 0x1p-24}}, 0x0000, half) == 1);
+  CHECK(sum(f16, {{0x1.8p-12, 0x1p-12}}, 0x0000, half) == 2);
+
+  // Mantissas are not normalised: 1.5 * 1.5 = 2.25 stands at exponent 0, so a unit of 2^-25 remains.
+  CHECK(sum(f16, {{1.5, 1.5}, {-0x1p-12, 0x1p-13}}, f32(-1.25)) == f32(1 - 0x1p-24));
+  CHECK(sum(f16, {{1.5, 1.5}, {-0x1p-13, 0x1p-13}}, f32(-1.25)) == f32(1));
+}
+
 TEST_CASE("operands that do not belong together are refused") {
   PackedOperand a, b;
   std::vector<std::byte> zeros(256 * 32);
