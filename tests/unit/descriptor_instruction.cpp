@@ -124,6 +124,8 @@ TEST_CASE("an instruction descriptor that breaks a rule is refused by value, rul
   CHECK_THAT(message((kF16 & ~(63u << 17)) | 3 << 17, {MmaKind::f16, 2}), test::contains("steps of 16"));
   CHECK_THAT(message(kF16 | 8, {}), test::contains("bit 3 asks for saturation"));
   CHECK_THAT(message(kF16 | 4, {}), test::contains("not tcgen05.mma.sp"));
+  CHECK(message(kF16, {MmaKind::f16, 1, true}).empty());
+  CHECK_THAT(message(kF16 | 4, {MmaKind::f16, 1, true, true}), test::contains("tcgen05.mma.ws.sp takes 64 or 128"));
   CHECK_THAT(message(kF16 | 1u << 30, {}), test::contains("tcgen05.mma.ws"));
   CHECK_THAT(message(0x08400020 | 1 << 13, {MmaKind::i8}), test::contains("kind::i8 cannot"));
 }
