@@ -12,7 +12,7 @@ double flop(const Options& options) {
 
 std::string describe_inputs(const Options& options) {
   if (options.input == Input::file) return fmt::format("A from {}, B from {}", options.a_path, options.b_path);
-  return fmt::format("{} inputs, seed {}", name_of(options.input), options.seed);
+  return fmt::format("{}, seed {}", name_of(options.input), options.seed);
 }
 
 std::string describe_device(const RunRecord& record) {
@@ -59,7 +59,7 @@ std::string describe_counters(const nlohmann::ordered_json& counters) {
   add(total, "tma_loads", "TMA loads");
   add(total, "bytes_from_global", "loaded by them", true);
   add(total, "mmas", "MMAs");
-  add(total, "parked_waits", "waits that had to wait");
+  add(total, "parked_waits", "waits that blocked");
   return text;
 }
 

@@ -38,13 +38,15 @@ inline Number unpack(uint16_t bits) {
   return {(bits & 0x8000) ? -magnitude : magnitude, field == 0 ? f.lowest_exponent() : field - f.exponent_bias};
 }
 
-/// significand * 2^(exponent - fraction_bits) in units of 2^(largest - 25), cut toward zero.
-inline int64_t aligned(int64_t significand, int exponent, int fraction_bits, int largest) {
-  if (significand == 0) return 0;  // its exponent was not counted and may exceed the largest
-  const int shift = kFractionBits - fraction_bits - (largest - exponent);
-  const int64_t magnitude = significand < 0 ? -significand : significand;
-  const int64_t cut = shift >= 0 ? magnitude << shift : shift > -63 ? magnitude >> -shift : 0;
-  return significand < 0 ? -cut : cut;
+/// significand * 2^(exponent - fraction_bits) in units of 2^(largest - 25), cut toward zero. |significand| < 2^24, and
+/// exponent <= largest unless the significand is zero.
+inline int64_t aligned(int32_t significand, int exponent, int fraction_bits, int largest) {
+  // Moved left by 31 first, every shift is one to the right, and there is no branch to predict.
+  constexpr int kRoom = 31;
+  const int right = std::clamp(kRoom - (kFractionBits - fraction_bits) + (largest - exponent), 0, 63);
+  const int64_t sign = significand >> 31;
+  const int64_t cut = (((int64_t{significand} ^ sign) - sign) << kRoom) >> right;
+  return (cut ^ sign) - sign;
 }
 
 /// sum * 2^(largest - 25) as f32, cut toward zero.
@@ -98,7 +100,7 @@ uint32_t fused(const uint16_t* a, const uint16_t* b, int count, uint32_t accumul
   if (!finite) return not_finite<type>(a, b, count, accumulator);
 
   const int field = (accumulator >> 23) & 0xFF;
-  int64_t old = accumulator & 0x7FFFFFu;
+  int32_t old = static_cast<int32_t>(accumulator & 0x7FFFFFu);
   if (field != 0) old |= 0x800000;
   const int old_exponent = field == 0 ? -126 : field - 127;
   if (old != 0) largest = std::max(largest, old_exponent);
