@@ -63,7 +63,7 @@ HWY_INLINE HWY_ATTR Int truncate(Float v) {
   return Int{_mm512_cvttps_epi32(v.raw)};
 #elif HWY_ARCH_X86 && HWY_TARGET == HWY_AVX2
   return Int{_mm256_cvttps_epi32(v.raw)};
-#elif HWY_ARCH_X86
+#elif HWY_ARCH_X86 && HWY_TARGET < HWY_EMU128
   return Int{_mm_cvttps_epi32(v.raw)};
 #else
   return hn::ConvertTo(I(), v);

@@ -1,5 +1,6 @@
-// Which instruction sets the tensor core's vector code is compiled for. Include it where Highway's foreach_target.h belongs,
-// with HWY_TARGET_INCLUDE set. No include guard: foreach_target.h includes the file that includes this one again.
+// Which instruction sets the tensor core's vector code is compiled for. Include it where Highway's foreach_target.h
+// belongs, with HWY_TARGET_INCLUDE set. No include guard: foreach_target.h includes the file that includes this one
+// again.
 
 #ifndef HWY_DISABLED_TARGETS
 // Vectors of unknown length (SVE) cannot be kept in arrays, which the kernels do; those chips have NEON as well.
