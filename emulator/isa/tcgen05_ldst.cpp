@@ -124,7 +124,7 @@ void issue(Warp& warp, PendingTensorAccess pending) {
   }
   uint64_t id = pending.id = cluster.draw();
   warp.pending.push_back(std::move(pending));
-  cluster.at(times.show, warp.cta, cluster.origin(warp), [&warp, id] {
+  cluster.at(times.show, warp.cta, cluster.origin(warp), {}, [&warp, id] {
     auto it = std::find_if(warp.pending.begin(), warp.pending.end(), [id](auto& p) { return p.id == id; });
     if (it == warp.pending.end()) return;
     PendingTensorAccess due = std::move(*it);

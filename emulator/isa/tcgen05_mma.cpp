@@ -128,6 +128,12 @@ void multiply(Cta& cta, const Mma& mma) {
   fused_multiply_add(a, b, mma.use, std::span(d_rows.data(), rows));
 }
 
+/// One for each thread, apart from those that Cluster::new_chain hands out.
+uint64_t tensor_core_chain(const Warp& warp, int lane) {
+  uint64_t thread = uint64_t{warp.index} * kLanes + static_cast<uint64_t>(lane);
+  return uint64_t{1} << 63 | uint64_t{warp.cta.rank} << 32 | thread;
+}
+
 void issue_mma(Warp& warp, const Instruction& instruction, int lane) {
   Cta& cta = warp.cta;
   Cluster& cluster = cta.cluster;
@@ -152,8 +158,9 @@ void issue_mma(Warp& warp, const Instruction& instruction, int lane) {
   last = times.show = std::max(times.show, last);
   cluster.trace(who, "mma", mma->d_column, mma->b.start);
   cluster.mma_started();
-  cluster.at(times.read, cta, who, [&cta, mma] { read_operands(cta, *mma); });
-  cluster.at(times.show, cta, who, [&cluster, &cta, mma, who] {
+  Cluster::Order order{.chain = tensor_core_chain(warp, lane)};
+  cluster.at(times.read, cta, who, order, [&cta, mma] { read_operands(cta, *mma); });
+  cluster.at(times.show, cta, who, order, [&cluster, &cta, mma, who] {
     multiply(cta, *mma);
     cluster.mma_ended();
     cluster.note_effect();
@@ -198,7 +205,8 @@ void issue_commit(Warp& warp, const Instruction& instruction, int lane) {
   uint64_t& last = warp.tensor_core_time[static_cast<uint32_t>(lane)];
   Cluster::Times times = cluster.draw_times();
   last = std::max(times.show, last);
-  cluster.at(last, cta, who, [&cluster, barriers, who] {
+  Cluster::Order order{.chain = tensor_core_chain(warp, lane), .signal = barriers[0]};
+  cluster.at(last, cta, who, order, [&cluster, barriers, who] {
     for (uint32_t barrier : barriers) {
       mbarrier::Outcome outcome = mbarrier::arrive(cluster.mbarrier_word(barrier, Access::atomic), 1);
       cluster.mbarrier_signal(barrier, who, "tcgen05.commit");

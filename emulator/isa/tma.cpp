@@ -172,8 +172,11 @@ void issue_tensor_load(Warp& warp, const Instruction& instruction, int lane) {
     return;
   }
   auto staging = std::make_shared<std::vector<std::byte>>(box->bytes());
-  cluster.at(times.read, warp.cta, who, [&cluster, box, staging] { tma::gather(*box, cluster.global(), *staging); });
-  cluster.at(times.show, warp.cta, who, [&cluster, box, staging, to, offset, barrier, who] {
+  uint64_t chain = cluster.new_chain();
+  uint32_t signal = to[0]->rank << 24 | shared_offset(barrier);
+  cluster.at(times.read, warp.cta, who, {chain},
+             [&cluster, box, staging] { tma::gather(*box, cluster.global(), *staging); });
+  cluster.at(times.show, warp.cta, who, {chain, signal}, [&cluster, box, staging, to, offset, barrier, who] {
     cluster.load_ended();
     for (Cta* cta : to) {
       tma::place(*box, *staging, window_of(*cta), offset);
@@ -211,11 +214,12 @@ void issue_tensor_store(Warp& warp, const Instruction& instruction, int lane) {
     return;
   }
   auto staging = std::make_shared<std::vector<std::byte>>(box->bytes());
-  cluster.at(times.read, warp.cta, who, [box, staging, &from, offset, ticket] {
+  uint64_t chain = cluster.new_chain();
+  cluster.at(times.read, warp.cta, who, {chain}, [box, staging, &from, offset, ticket] {
     tma::collect(*box, window_of(from), offset, *staging);
     ticket.read_done();
   });
-  cluster.at(times.show, warp.cta, who, [&cluster, box, staging, ticket, reduces, reduction] {
+  cluster.at(times.show, warp.cta, who, {chain}, [&cluster, box, staging, ticket, reduces, reduction] {
     if (reduces)
       tma::reduce(*box, reduction, *staging, cluster.global());
     else
@@ -246,9 +250,11 @@ void issue_bulk_load(Warp& warp, const Instruction& instruction, int lane) {
   cluster.load_started();
   Cluster::Times times = cluster.draw_times();
   auto staging = std::make_shared<std::vector<std::byte>>(bytes);
-  cluster.at(times.read, warp.cta, who,
+  uint64_t chain = cluster.new_chain();
+  uint32_t signal = to[0]->rank << 24 | shared_offset(barrier);
+  cluster.at(times.read, warp.cta, who, {chain},
              [&cluster, source, staging] { tma::bulk_read_global(cluster.global(), source, *staging); });
-  cluster.at(times.show, warp.cta, who, [&cluster, staging, to, offset, barrier, who] {
+  cluster.at(times.show, warp.cta, who, {chain, signal}, [&cluster, staging, to, offset, barrier, who] {
     cluster.load_ended();
     for (Cta* cta : to) {
       tma::bulk_write_shared(window_of(*cta), offset, *staging);
@@ -278,11 +284,12 @@ void issue_bulk_store(Warp& warp, const Instruction& instruction, int lane) {
   GroupTicket ticket = GroupTicket::issue(warp, lane);
   Cluster::Times times = cluster.draw_times();
   auto staging = std::make_shared<std::vector<std::byte>>(bytes);
-  cluster.at(times.read, warp.cta, who, [staging, &from, offset, ticket] {
+  uint64_t chain = cluster.new_chain();
+  cluster.at(times.read, warp.cta, who, {chain}, [staging, &from, offset, ticket] {
     tma::bulk_read_shared(window_of(from), offset, *staging);
     ticket.read_done();
   });
-  cluster.at(times.show, warp.cta, who, [&cluster, staging, destination, ticket, reduces, reduction, type] {
+  cluster.at(times.show, warp.cta, who, {chain}, [&cluster, staging, destination, ticket, reduces, reduction, type] {
     if (reduces)
       tma::bulk_reduce_global(cluster.global(), destination, reduction, type, *staging);
     else
@@ -311,16 +318,19 @@ void issue_bulk_shared(Warp& warp, const Instruction& instruction, int lane) {
   Origin who = cluster.origin(warp, lane);
   Cluster::Times times = cluster.draw_times();
   auto staging = std::make_shared<std::vector<std::byte>>(bytes);
-  cluster.at(times.read, warp.cta, who,
+  uint64_t chain = cluster.new_chain();
+  uint32_t signal = to.rank << 24 | shared_offset(barrier);
+  cluster.at(times.read, warp.cta, who, {chain},
              [staging, &from, source] { tma::bulk_read_shared(window_of(from), shared_offset(source), *staging); });
-  cluster.at(times.show, warp.cta, who, [&cluster, staging, &to, destination, barrier, who, reduces, reduction, type] {
-    if (reduces)
-      tma::bulk_reduce_shared(window_of(to), shared_offset(destination), reduction, type, *staging);
-    else
-      tma::bulk_write_shared(window_of(to), shared_offset(destination), *staging);
-    cluster.note_effect();
-    complete_bytes(cluster, to, barrier, staging->size(), who);
-  });
+  cluster.at(times.show, warp.cta, who, {chain, signal},
+             [&cluster, staging, &to, destination, barrier, who, reduces, reduction, type] {
+               if (reduces)
+                 tma::bulk_reduce_shared(window_of(to), shared_offset(destination), reduction, type, *staging);
+               else
+                 tma::bulk_write_shared(window_of(to), shared_offset(destination), *staging);
+               cluster.note_effect();
+               complete_bytes(cluster, to, barrier, staging->size(), who);
+             });
 }
 
 /// Each active lane is an issue of its own (an H200 does the same).

@@ -55,12 +55,45 @@ void Cluster::fire_first(Heap& heap) {
   std::pop_heap(heap.begin(), heap.end(), std::greater<>{});
   Event event = std::move(heap.back());
   heap.pop_back();
-  current_ = event.origin;
-  in_event_ = true;
-  event.action();
-  in_event_ = false;
-  if (event.owner) --event.owner->pending_async;
+  carry_out(std::move(event));
+}
+
+void Cluster::carry_out(Event event) {
   update_next_event();
+  current_ = event.origin;
+  event.action();
+  if (event.owner) --event.owner->pending_async;
+}
+
+/// Everybody waits: the schedule `latest` lets happen only what somebody waits for, and what must come before it. So a
+/// result that nobody asked for stays out until the very end, and a source that nobody guards is read after it was
+/// overwritten.
+void Cluster::fire_needed() {
+  auto awaited = [this](uint32_t signal) {
+    if (!signal) return false;
+    const auto& waiters = cta_of(signal).mbarrier_waiters;
+    return std::any_of(waiters.begin(), waiters.end(), [&](const Group* g) { return g->wait.address == signal; });
+  };
+  const Event* needed = nullptr;
+  for (const Event& event : events_)
+    if (awaited(event.order.signal) && (!needed || *needed > event)) needed = &event;
+  if (!needed) {
+    fire_first(events_);
+    return;
+  }
+  uint64_t chain = needed->order.chain, last = needed->sequence;
+  auto due = [&](const Event& event) {
+    return event.sequence == last || (chain && event.order.chain == chain && event.sequence < last);
+  };
+  Heap now;
+  std::erase_if(events_, [&](Event& event) {
+    if (!due(event)) return false;
+    now.push_back(std::move(event));
+    return true;
+  });
+  std::make_heap(events_.begin(), events_.end(), std::greater<>{});
+  std::sort(now.begin(), now.end(), [](const Event& a, const Event& b) { return a.sequence < b.sequence; });
+  for (Event& event : now) carry_out(std::move(event));
 }
 
 void Cluster::fire_due() {
@@ -106,7 +139,7 @@ Cluster::Times Cluster::draw_times(uint64_t not_before) {
   return {read, std::max(read, show)};
 }
 
-void Cluster::at(uint64_t time, Cta& owner, const Origin& origin, std::function<void()> action) {
+void Cluster::at(uint64_t time, Cta& owner, const Origin& origin, Order order, std::function<void()> action) {
   if (time <= clock && schedule() == Schedule::earliest) {
     Origin outer = std::exchange(current_, origin);
     action();
@@ -114,7 +147,7 @@ void Cluster::at(uint64_t time, Cta& owner, const Origin& origin, std::function<
     return;
   }
   ++owner.pending_async;
-  push(events_, {time, sequence_++, &owner, origin, std::move(action)});
+  push(events_, {time, sequence_++, &owner, origin, std::move(action), order});
 }
 
 // ---- the loop
@@ -177,7 +210,7 @@ void Cluster::idle() {
       clock = std::max(clock, next_event_);
       fire_due();
     } else {
-      fire_first(events_);
+      fire_needed();
     }
     return;
   }

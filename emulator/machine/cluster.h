@@ -63,8 +63,14 @@ class Cluster {
   };
   /// When an operation issued now reads and shows; neither before `not_before`.
   Times draw_times(uint64_t not_before = 0);
+  /// How an operation depends on others, and who can tell that it is done.
+  struct Order {
+    uint64_t chain = 0;   ///< operations of one chain happen in the order of issue; 0: in no chain
+    uint32_t signal = 0;  ///< the mbarrier (shared::cluster address) that it signals; 0: none
+  };
+  uint64_t new_chain() { return ++chains_; }
   /// Runs `action` when the clock reaches `time`: at once when it has. `owner`: the CTA whose memory it uses.
-  void at(uint64_t time, Cta& owner, const Origin& origin, std::function<void()> action);
+  void at(uint64_t time, Cta& owner, const Origin& origin, Order order, std::function<void()> action);
   /// A random number keyed by (seed, cluster, number of the draw).
   uint64_t draw();
   Schedule schedule() const;
@@ -128,6 +134,7 @@ class Cluster {
     Cta* owner;  // nullptr: nobody's memory
     Origin origin;
     std::function<void()> action;
+    Order order = {};
     Group* waiter = nullptr;  // limits and polls: whom they wake, unless its ticket is another by then
     uint64_t ticket = 0;
     bool stale() const { return waiter && waiter->ticket != ticket; }
@@ -141,6 +148,8 @@ class Cluster {
   using Heap = std::vector<Event>;
   void push(Heap& heap, Event event);
   void fire_first(Heap& heap);
+  void fire_needed();
+  void carry_out(Event event);
   void fire_due();
   void watch_for_cycle();
   void update_next_event();
@@ -160,7 +169,7 @@ class Cluster {
   Heap limits_;                         // time limits of waits
   Heap polls_;                          // when to ask another cluster again
   uint64_t next_event_ = ~uint64_t{0};  // earliest time in any heap
-  uint64_t sequence_ = 0, draws_ = 0, effects_ = 0, tickets_ = 0;
+  uint64_t sequence_ = 0, chains_ = 0, draws_ = 0, effects_ = 0, tickets_ = 0;
   bool only_polls_ = false;  // nothing but polls can go on
   // What waiting lanes could change, when it was last seen to change; and until when every time limit then running has
   // run out.
@@ -174,7 +183,6 @@ class Cluster {
   bool asks_outside_ = false;  // it has executed something that depends on other clusters
   uint32_t live_ctas_ = 0;
   Origin current_;  // who is executing, for traps
-  bool in_event_ = false;
   friend class Grid;
 };
 

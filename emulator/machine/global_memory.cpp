@@ -173,8 +173,17 @@ uint64_t GlobalMemory::allocate(uint64_t bytes, const std::string& what) {
   const std::unique_lock lock(mutex_);
   if (owned > capacity_ - std::min(capacity_, used_.load())) return 0;
 
-  // The first free range from the cursor on that is long enough, going round once.
+  // The first free range from the cursor on that is long enough, going round once. The range that holds the cursor
+  // counts from there: what was freed just before it stays unused, though it has become one range with what follows.
   const uint64_t length = owned + kGap;
+  if (auto holding = free_ranges_.upper_bound(cursor_); holding != free_ranges_.begin()) {
+    holding = std::prev(holding);
+    const uint64_t start = holding->first, end = holding->first + holding->second;
+    if (start < cursor_ && cursor_ < end && end - cursor_ >= length) {
+      holding->second = cursor_ - start;
+      free_ranges_.emplace(cursor_, end - cursor_);
+    }
+  }
   const auto fits = [&](const auto& range) { return range.second >= length; };
   auto range = std::find_if(free_ranges_.lower_bound(cursor_), free_ranges_.end(), fits);
   if (range == free_ranges_.end()) range = std::find_if(free_ranges_.begin(), free_ranges_.end(), fits);
