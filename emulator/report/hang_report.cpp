@@ -18,6 +18,19 @@ std::string lanes_text(uint32_t mask, uint32_t live) {
   return fmt::format("lanes {:#010x}", mask);
 }
 
+/// "warps 0-3, all lanes; warp 4, lane 0": neighbours with the same lanes are told together.
+std::string who_text(const std::vector<std::pair<uint32_t, std::string>>& who) {
+  std::string text;
+  for (size_t first = 0, end; first < who.size(); first = end) {
+    end = first + 1;
+    while (end < who.size() && who[end].first == who[end - 1].first + 1 && who[end].second == who[first].second) ++end;
+    text += text.empty() ? "" : "; ";
+    text += end - first == 1 ? fmt::format("warp {}, {}", who[first].first, who[first].second)
+                             : fmt::format("warps {}-{}, {}", who[first].first, who[end - 1].first, who[first].second);
+  }
+  return text;
+}
+
 std::string plural(int64_t count, const char* one) {
   return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
 }
@@ -112,7 +125,7 @@ std::string report_hang(const Cluster& cluster) {
     text += fmt::format("=========     block ({},{},{}) at virtual cycle {}\n", cta->index.x, cta->index.y,
                         cta->index.z, cluster.clock);
     // Warps that wait alike are told once.
-    std::map<std::string, std::vector<std::string>> who_by_what;
+    std::map<std::string, std::vector<std::pair<uint32_t, std::string>>> who_by_what;
     std::vector<std::string> order;
     for (const auto& warp : cta->warps)
       for (const auto& group : warp->groups) {
@@ -124,10 +137,10 @@ std::string report_hang(const Cluster& cluster) {
                         program.text[at.source], describe_wait(cluster, *group));
         auto [it, fresh] = who_by_what.try_emplace(what);
         if (fresh) order.push_back(what);
-        it->second.push_back(fmt::format("warp {} {}", warp->index, lanes_text(group->mask, warp->lanes_at_start)));
+        it->second.emplace_back(warp->index, lanes_text(group->mask, warp->lanes_at_start));
       }
     for (const std::string& what : order)
-      text += fmt::format("=========       {}\n=========         {}\n", fmt::join(who_by_what[what], "; "), what);
+      text += fmt::format("=========       {}\n=========         {}\n", who_text(who_by_what[what]), what);
   }
   text +=
       "=========     rule: a wait ends only when somebody arrives, commits or completes bytes; nothing that could is "
