@@ -242,20 +242,27 @@ std::vector<std::string> describe_pattern(const PatternInput& input) {
   const auto same = [](const WrongElement& x, const WrongElement& y) { return x.row == y.row && x.col == y.col; };
   std::sort(wrong.begin(), wrong.end(), place);
   wrong.erase(std::unique(wrong.begin(), wrong.end(), same), wrong.end());
-  std::vector<WrongElement> written;
+  std::vector<WrongElement> numbers;
+  int64_t unwritten = 0, nan = 0;
   for (const WrongElement& element : wrong) {
-    if (element.got != poison_bits(input.d.type())) written.push_back(element);
+    if (element.got == poison_bits(input.d.type())) {
+      ++unwritten;
+    } else if (is_nan_f32(to_f32(input.d.type(), element.got))) {
+      ++nan;
+    } else {
+      numbers.push_back(element);
+    }
   }
-  if (written.size() < wrong.size()) {
-    lines.push_back(
-        fmt::format("{} of {} of these outputs were never written", wrong.size() - written.size(), wrong.size()));
-  }
-  if (!written.empty()) {
+  if (unwritten > 0)
+    lines.push_back(fmt::format("{} of {} of these outputs were never written", unwritten, wrong.size()));
+  if (nan > 0) lines.push_back(fmt::format("{} of {} of these outputs are NaN", nan, wrong.size()));
+  if (!numbers.empty()) {
     const std::vector<std::string> explained =
-        input.position != nullptr ? input.position->decode(written, input.tile.k)
-                                  : explain_sums(input.a, input.b, input.d.type(), written, input.tile);
+        input.position != nullptr ? input.position->decode(numbers, input.tile.k)
+                                  : explain_sums(input.a, input.b, input.d.type(), numbers, input.tile);
     for (const std::string& line : explained) lines.push_back("what arrived: " + line);
-    if (explained.empty() && input.position == nullptr) {
+    constexpr size_t kWorthAsking = 8;
+    if (explained.empty() && input.position == nullptr && numbers.size() >= kWorthAsking) {
       lines.push_back("no simple story fits; --input position shows which row, column and K slice arrived where");
     }
   }
