@@ -252,7 +252,7 @@ CUresult encode_tiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t ran
   const ForgetErrors keep;
   return to_result(answer(Needs::nothing, [&](Runtime& runtime) {
     if (const auto refusal = tensor_map_refusal(arguments, runtime.chip()))
-      throw ApiError{cudaErrorInvalidValue, "cuTensorMapEncodeTiled: " + *refusal};
+      throw ApiError{cudaErrorInvalidValue, *refusal};
     const TensorMapObject object = encode_tensor_map(make_tensor_map(arguments));
     std::memcpy(map, object.data(), object.size());
   }));

@@ -163,6 +163,7 @@ constexpr Entry kErrors[] = {
     {915, "cudaErrorInvalidResourceConfiguration",
      "one or more resources are insufficient or non-applicable for the operation"},
     {999, "cudaErrorUnknown", "unknown error"},
+    {10000, "cudaErrorApiFailureBase", "api failure base"},
 };
 
 const Entry* find(int code) {

@@ -87,7 +87,7 @@ std::shared_ptr<Module> Image::load(Runtime& runtime) {
   ptx_architecture_ = choice.architecture;
   try {
     const std::lock_guard lock(runtime.code_mutex());
-    return runtime.device().load(choice.ptx, choice.identifier, choice.registers);
+    return runtime.device().load(choice.ptx, choice.identifier.empty() ? "PTX" : choice.identifier, choice.registers);
   } catch (const std::exception& error) {
     throw ApiError{cudaErrorInvalidPtx, fmt::format("the PTX cannot be loaded: {}", error.what())};
   }

@@ -1,6 +1,8 @@
 // The driver API: device, contexts, memory.
 // Parameters are named as cuda.h names them, whose macros also give each function the suffix of its version.
 
+#include <string_view>
+
 #include "emulator/runtime/libcuda/forward.h"
 
 using emu::libcuda::forward;
@@ -10,6 +12,14 @@ using emu::libcuda::forward;
 
 CUresult cuGetProcAddress(const char* symbol, void** pfn, int cudaVersion, cuuint64_t flags,
                           CUdriverProcAddressQueryResult* symbolStatus) {
+  // Two that only this library has, so that whoever asks by name meets them as well.
+  const std::string_view name = symbol ? symbol : "";
+  const bool lookup = name == "cuGetProcAddress" && cudaVersion >= 12000, tables = name == "cuGetExportTable";
+  if (pfn && (lookup || tables)) {
+    *pfn = lookup ? reinterpret_cast<void*>(&cuGetProcAddress) : reinterpret_cast<void*>(&cuGetExportTable);
+    if (symbolStatus) *symbolStatus = CU_GET_PROC_ADDRESS_SUCCESS;
+    return CUDA_SUCCESS;
+  }
   return forward("cuGetProcAddress", &cuGetProcAddress, symbol, pfn, cudaVersion, flags, symbolStatus);
 }
 
@@ -220,7 +230,8 @@ CUresult cuMemsetD32Async(CUdeviceptr dstDevice, unsigned ui, size_t N, CUstream
 }
 
 // The signature of CUDA 3.2 to 12.
-extern "C" CUresult cuCtxCreate_v2(CUcontext* pctx, unsigned flags, CUdevice dev) {
+extern "C" __attribute__((visibility("default"))) CUresult cuCtxCreate_v2(CUcontext* pctx, unsigned flags,
+                                                                          CUdevice dev) {
   using Create = CUresult (*)(CUcontext*, unsigned, CUdevice);
   const auto function = reinterpret_cast<Create>(emu::libcuda::find("cuCtxCreate", 3020));
   return function ? function(pctx, flags, dev) : CUDA_ERROR_NOT_SUPPORTED;

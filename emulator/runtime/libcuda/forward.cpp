@@ -47,21 +47,18 @@ void* find(const char* name, unsigned version) {
 }
 
 void refuse_own_runtime(const void* caller) {
-  Dl_info info{}, program{};
+  Dl_info info{};
   const bool known = dladdr(caller, &info) != 0 && info.dli_fname;
   const std::string name = known ? info.dli_fname : "this program";
-  // The program itself is the object that holds the auxiliary vector's entry point; its name is what it was started
-  // with.
-  const bool is_program = known && dladdr(dlsym(RTLD_DEFAULT, "main"), &program) && program.dli_fbase == info.dli_fbase;
   if (name.find("libcudart.so") != std::string::npos)
     refuse(name +
            " is not the emulator's: an rpath in the program beats the library path; rebuild without it, or with "
            "-Wl,--enable-new-dtags");
-  if (known && !is_program && name.find(".so") != std::string::npos)
-    refuse(name +
-           " carries a CUDA runtime of its own, linked statically, which the emulator cannot replace: use a build of "
-           "it with "
-           "the shared runtime (nvcc -cudart shared) and PTX for the chip");
+  if (name.find(".so") != std::string::npos)
+    refuse(
+        name +
+        " carries a CUDA runtime of its own, linked statically, which the emulator cannot replace: use a build of it "
+        "with the shared runtime (nvcc -cudart shared) and PTX for the chip");
   refuse(
       name +
       " has the CUDA runtime linked into it, which the emulator cannot replace: rebuild it with nvcc -cudart shared");

@@ -1,0 +1,153 @@
+// What a fault on the device does to the calls after it, and what a thread remembers of errors.
+
+#include <cuda_profiler_api.h>
+
+#include <cassert>
+#include <thread>
+
+#include "check.h"
+
+__global__ void nothing() {}
+__global__ void store(int* where, int value) {
+  *where = value;
+}
+__global__ void trap() {
+  asm volatile("trap;");
+}
+__global__ void fail_assertion(int value) {
+  assert(value == 0);
+}
+
+// The context is gone: what needs it fails with the same error for ever, what does not goes on.
+static void after_a_fault() {
+  cudaStream_t stream, another;
+  cudaEvent_t one, two;
+  void *device, *pinned;
+  expect_success(cudaStreamCreate(&stream));
+  expect_success(cudaEventCreate(&one));
+  expect_success(cudaEventCreate(&two));
+  expect_success(cudaMalloc(&device, 100));
+  expect_success(cudaMallocHost(&pinned, 100));
+  expect_success(cudaEventRecord(one));
+  expect_success(cudaEventRecord(two));
+  expect_success(cudaDeviceSynchronize());
+  const cudaError_t gone = cudaErrorIllegalAddress;
+  store<<<1, 1>>>(reinterpret_cast<int*>(16), 1);
+  expect_error(cudaStreamSynchronize(nullptr), gone);
+  expect_error(cudaGetLastError(), gone);
+  expect_success(cudaGetLastError());  // the thread has been told; the context is as broken as before
+
+  expect_error(cudaDeviceSynchronize(), gone);
+  expect_error(cudaStreamQuery(stream), gone);
+  expect_error(cudaStreamCreate(&another), gone);
+  expect_error(cudaStreamDestroy(stream), gone);
+  expect_error(cudaEventQuery(one), gone);
+  expect_error(cudaEventRecord(one), gone);
+  expect_error(cudaEventDestroy(one), gone);
+  float ms;
+  expect_error(cudaEventElapsedTime(&ms, one, two), gone);
+  expect_error(cudaMalloc(&device, 100), gone);
+  expect_error(cudaFree(device), gone);
+  expect_error(cudaFree(nullptr), gone);
+  expect_error(cudaFreeHost(pinned), gone);
+  int here = 0, there = 0, number = 0;
+  expect_error(cudaMemcpy(&here, &there, 4, cudaMemcpyHostToHost), gone);
+  size_t free, total;
+  expect_error(cudaMemGetInfo(&free, &total), gone);
+  cudaFuncAttributes attributes;
+  expect_error(cudaFuncGetAttributes(&attributes, nothing), gone);
+  expect_error(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&number, nothing, 32, 0), gone);
+  expect_error(cudaLaunchHostFunc(
+                   nullptr, [](void*) {}, nullptr),
+               gone);
+  expect_error(cudaProfilerStart(), gone);
+  cudaGetLastError();
+  nothing<<<1, 1>>>();
+  expect_error(cudaGetLastError(), gone);
+  std::thread([&] { expect_error(cudaDeviceSynchronize(), gone); }).join();
+
+  expect_success(cudaGetDeviceCount(&number));
+  expect_success(cudaGetDevice(&number));
+  expect_success(cudaSetDevice(0));
+  expect_success(cudaDriverGetVersion(&number));
+  expect_success(cudaRuntimeGetVersion(&number));
+  expect_success(cudaDeviceGetAttribute(&number, cudaDevAttrWarpSize, 0));
+  cudaDeviceProp properties;
+  expect_success(cudaGetDeviceProperties(&properties, 0));
+
+  // A reset gives the process no second chance.
+  expect_success(cudaDeviceReset());
+  cudaGetLastError();
+  expect_error(cudaDeviceSynchronize(), cudaErrorDevicesUnavailable);
+  expect_error(cudaMalloc(&device, 100), cudaErrorDevicesUnavailable);
+}
+
+template <class Launch>
+static std::string fault(cudaError_t wanted, Launch launch) {
+  return in_child([=] {
+    launch();
+    expect_success(cudaGetLastError());
+    expect_error(cudaDeviceSynchronize(), wanted);
+    expect_error(cudaPeekAtLastError(), wanted);
+    if (emulated()) std::fprintf(stderr, "(emulated)");
+  });
+}
+
+static void expect_report(const std::string& text, std::initializer_list<const char*> words) {
+  if (text.find("(emulated)") == std::string::npos) return;
+  for (const char* word : words)
+    if (text.find(word) == std::string::npos)
+      fail((std::string("no '") + word + "' in the report:\n" + text).c_str(), std::source_location::current());
+}
+
+// Errors that break nothing.
+static void ordinary_errors() {
+  void* p;
+  expect_error(cudaMalloc(static_cast<void**>(nullptr), 1), cudaErrorInvalidValue);
+  expect_success(cudaMalloc(&p, 16));  // success does not wipe out what was remembered
+  expect_error(cudaPeekAtLastError(), cudaErrorInvalidValue);
+  expect_error(cudaSetDevice(7), cudaErrorInvalidDevice);
+  expect_error(cudaGetLastError(), cudaErrorInvalidDevice);  // the latest counts
+  expect_success(cudaGetLastError());
+  std::thread([] { expect_error(cudaSetDevice(7), cudaErrorInvalidDevice); }).join();
+  expect_success(cudaPeekAtLastError());  // each thread has its own
+  nothing<<<1, 4096>>>();
+  expect_success(cudaDeviceSynchronize());
+  expect_error(cudaGetLastError(), cudaErrorInvalidValue);
+  expect_success(cudaFree(p));
+
+  expect(std::strcmp(cudaGetErrorName(cudaErrorInvalidValue), "cudaErrorInvalidValue") == 0, "a name");
+  expect(std::strcmp(cudaGetErrorString(cudaErrorInvalidValue), "invalid argument") == 0, "a text");
+  expect(std::strcmp(cudaGetErrorString(cudaErrorLaunchFailure), "unspecified launch failure") == 0, "a text");
+  expect(std::strcmp(cudaGetErrorName(static_cast<cudaError_t>(-1)), "unrecognized error code") == 0, "no name");
+  expect(std::strcmp(cudaGetErrorString(static_cast<cudaError_t>(1234)), "unrecognized error code") == 0, "no text");
+}
+
+int main() {
+  in_child(after_a_fault);
+  expect_report(fault(cudaErrorIllegalAddress, [] { store<<<1, 1>>>(reinterpret_cast<int*>(16), 1); }),
+                {"store", "null pointer", "errors.cu:10"});
+  // A real GPU may well let this pass.
+  in_child([] {
+    if (!emulated()) return;
+    int* p;
+    cudaMalloc(&p, 4096);
+    cudaFree(p);
+    store<<<1, 1>>>(p, 1);
+    expect_error(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+  });
+  expect_report(fault(cudaErrorMisalignedAddress,
+                      [] {
+                        char* p;
+                        cudaMalloc(&p, 4096);
+                        store<<<1, 1>>>(reinterpret_cast<int*>(p + 1), 1);
+                      }),
+                {"store", "align", "errors.cu:10"});
+  expect_report(fault(cudaErrorLaunchFailure, [] { trap<<<1, 1>>>(); }), {"trap", "errors.cu:11"});
+  // A real GPU writes the assertion to stderr as well.
+  const std::string assertion = fault(cudaErrorAssert, [] { fail_assertion<<<1, 1>>>(1); });
+  expect(assertion.find("value == 0") != std::string::npos && assertion.find("errors.cu") != std::string::npos,
+         "an assertion says what and where");
+  ordinary_errors();
+  return result();
+}
