@@ -1,0 +1,63 @@
+// The doors to a cluster's memories. Every access of an instruction goes through one of them.
+
+#include <fmt/format.h>
+
+#include "emulator/machine/cluster.h"
+#include "emulator/machine/grid.h"
+
+namespace emu {
+Cta& Cluster::cta_of(uint32_t address) {
+  uint32_t rank = shared_rank(address);
+  if (rank >= ctas.size())
+    throw Trap(FaultCode::illegal_address,
+               fmt::format("shared address {:#010x} names CTA {} of a cluster of {}", address, rank, ctas.size()),
+               "shared::cluster addresses: CTA rank in bits 31-24");
+  return *ctas[rank];
+}
+
+std::byte* Cluster::shared(uint32_t address, uint64_t bytes, Access access) {
+  Cta& cta = cta_of(address);
+  uint32_t offset = shared_offset(address);
+  uint32_t reserved = grid.device.chip().shared_reserved_bytes;
+  if (offset < reserved || offset + bytes > cta.window_bytes)
+    throw Trap(
+        FaultCode::illegal_address,
+        fmt::format("{} of {} bytes at shared address {:#x}: the CTA's shared memory is {:#x} to {:#x} ({} bytes)",
+                    access == Access::read ? "read" : "write", bytes, address, reserved, cta.window_bytes - 1,
+                    cta.window_bytes - reserved),
+        "PTX ISA, shared state space");
+  if (cta.window.empty())
+    throw Trap(FaultCode::illegal_address,
+               fmt::format("shared memory of CTA {} of the cluster is used after that CTA exited", cta.rank),
+               "PTX ISA, shared::cluster: the CTA must be running");
+  if (access != Access::read) note_effect();
+  return cta.window.data() + offset;
+}
+
+const std::byte* Cluster::grid_parameters() const {
+  return grid.parameters();
+}
+
+GlobalMemory& Cluster::global() {
+  return grid.device.memory();
+}
+
+std::byte* Cluster::local(Warp& warp, int lane, uint64_t offset, uint64_t bytes) {
+  uint32_t size = warp.program.local_bytes;
+  if (offset + bytes > size || offset + bytes < offset)
+    throw Trap(FaultCode::illegal_address,
+               fmt::format("access of {} bytes at local offset {:#x}: the thread has {} bytes of local memory", bytes,
+                           offset, size),
+               "PTX ISA, local state space");
+  size_t thread = size_t{warp.index} * kLanes + static_cast<size_t>(lane);
+  return warp.cta.local.data() + thread * size + offset;
+}
+
+std::byte* Cluster::generic(Warp& warp, int lane, uint64_t address, uint64_t bytes, Access access) {
+  if (is_shared(address)) return shared(static_cast<uint32_t>(address - kSharedWindow), bytes, access);
+  if (is_local(address)) return local(warp, lane, address - kLocalWindow, bytes);
+  if (access != Access::read) note_effect();
+  return global().door(address, bytes, access);
+}
+
+}  // namespace emu

@@ -1,0 +1,129 @@
+// Asynchronous operations of a cluster: when they happen, and in what order.
+
+#include <algorithm>
+#include <utility>
+
+#include "emulator/machine/cluster.h"
+#include "emulator/machine/grid.h"
+#include "emulator/machine/mix.h"
+
+namespace emu {
+namespace {
+
+// Schedule::latest: an operation is done after so long even if somebody still runs.
+constexpr uint64_t kLatestCycles = 20'000;
+
+}  // namespace
+
+void Cluster::push(Heap& heap, Event event) {
+  next_event_ = std::min(next_event_, event.time);
+  heap.push_back(std::move(event));
+  std::push_heap(heap.begin(), heap.end(), std::greater<>{});
+}
+
+void Cluster::update_next_event() {
+  next_event_ = ~uint64_t{0};
+  for (const Heap* heap : {&events_, &limits_, &polls_})
+    if (!heap->empty()) next_event_ = std::min(next_event_, heap->front().time);
+}
+
+void Cluster::fire_first(Heap& heap) {
+  std::pop_heap(heap.begin(), heap.end(), std::greater<>{});
+  Event event = std::move(heap.back());
+  heap.pop_back();
+  carry_out(std::move(event));
+}
+
+void Cluster::carry_out(Event event) {
+  update_next_event();
+  current_ = event.origin;
+  event.action();
+  if (event.owner) --event.owner->pending_async;
+}
+
+/// Everybody waits: the schedule `latest` lets happen only what somebody waits for, and what must come before it. So a
+/// result that nobody asked for stays out until the very end, and a source that nobody guards is read after it was
+/// overwritten.
+void Cluster::fire_needed() {
+  auto awaited = [this](uint32_t signal) {
+    if (!signal) return false;
+    const auto& waiters = cta_of(signal).mbarrier_waiters;
+    return std::any_of(waiters.begin(), waiters.end(), [&](const Group* g) { return g->wait.address == signal; });
+  };
+  const Event* needed = nullptr;
+  for (const Event& event : events_)
+    if (awaited(event.order.signal) && (!needed || *needed > event)) needed = &event;
+  if (!needed) {
+    fire_first(events_);
+    return;
+  }
+  uint64_t chain = needed->order.chain, last = needed->sequence;
+  auto due = [&](const Event& event) {
+    return event.sequence == last || (chain && event.order.chain == chain && event.sequence < last);
+  };
+  Heap now;
+  std::erase_if(events_, [&](Event& event) {
+    if (!due(event)) return false;
+    now.push_back(std::move(event));
+    return true;
+  });
+  std::make_heap(events_.begin(), events_.end(), std::greater<>{});
+  std::sort(now.begin(), now.end(), [](const Event& a, const Event& b) { return a.sequence < b.sequence; });
+  for (Event& event : now) carry_out(std::move(event));
+}
+
+void Cluster::fire_due() {
+  while (next_event_ <= clock) {
+    // Operations before limits before polls at the same time: a wait that can succeed does.
+    Heap* first = nullptr;
+    for (Heap* heap : {&events_, &limits_, &polls_})
+      if (!heap->empty() && (!first || heap->front().time < first->front().time)) first = heap;
+    fire_first(*first);
+  }
+}
+
+uint64_t Cluster::draw() {
+  return mix(grid.device.options().seed ^ mix(id ^ mix(draws_++)));
+}
+
+Schedule Cluster::schedule() const {
+  return grid.device.options().schedule;
+}
+
+Cluster::Times Cluster::draw_times(uint64_t not_before) {
+  uint64_t read = clock, show = clock;
+  switch (schedule()) {
+    case Schedule::earliest:
+      break;
+    case Schedule::latest:
+      read = show = clock + kLatestCycles;
+      break;
+    case Schedule::random: {
+      // Log-uniform up to 4096 cycles: operations overtake each other at every scale. One in 32 is very late.
+      auto delay = [this] {
+        uint64_t r = draw();
+        uint64_t scale = uint64_t{1} << (r % 13);
+        uint64_t d = (r >> 8) % scale;
+        return (r >> 40) % 32 == 0 ? d + 4 * 4096 : d;
+      };
+      read = clock + delay();
+      show = read + delay();
+      break;
+    }
+  }
+  read = std::max(read, not_before);
+  return {read, std::max(read, show)};
+}
+
+void Cluster::at(uint64_t time, Cta& owner, const Origin& origin, Order order, std::function<void()> action) {
+  if (time <= clock && schedule() == Schedule::earliest) {
+    Origin outer = std::exchange(current_, origin);
+    action();
+    current_ = outer;
+    return;
+  }
+  ++owner.pending_async;
+  push(events_, {time, sequence_++, &owner, origin, std::move(action), order});
+}
+
+}  // namespace emu

@@ -1,0 +1,117 @@
+// Telling a cluster that will go on from one that never will.
+
+#include <algorithm>
+#include <bit>
+
+#include "emulator/machine/cluster.h"
+#include "emulator/machine/grid.h"
+#include "emulator/machine/mix.h"
+#include "emulator/report/fault_report.h"
+
+namespace emu {
+namespace {
+
+constexpr uint64_t kQuietCycles = 1'000'000;  // how long nothing must have happened before a loop is suspected
+constexpr uint64_t kLongestCycle = 4'096;     // turns of groups after which a suspicion is given up for a while
+constexpr double kHostPatienceSeconds = 2;    // how long the host may take to write what a kernel polls for
+
+}  // namespace
+
+void Cluster::idle() {
+  only_polls_ = false;
+  if (!events_.empty()) {
+    // Nobody can tell how much time passes now. The random schedule keeps its times, so that time limits run out.
+    if (schedule() == Schedule::random) {
+      clock = std::max(clock, next_event_);
+      fire_due();
+    } else {
+      fire_needed();
+    }
+    return;
+  }
+  while (!limits_.empty() && limits_.front().stale()) fire_first(limits_);
+  if (!limits_.empty()) {
+    // Only time limits are left. When all of them ran out and nothing changed, nothing ever will.
+    uint64_t now = fingerprint();
+    if (now != idle_fingerprint_ || effects_ != idle_effects_) {
+      idle_fingerprint_ = now;
+      idle_effects_ = effects_;
+      idle_deadline_ = 0;
+      for (const Event& limit : limits_)
+        if (!limit.stale()) idle_deadline_ = std::max(idle_deadline_, limit.time);
+    }
+    if (clock <= idle_deadline_) {
+      clock = std::max(clock, limits_.front().time);
+      fire_due();
+      return;
+    }
+  }
+  if (release_joins()) return;
+  if (!polls_.empty()) {
+    only_polls_ = true;
+    clock = std::max(clock, polls_.front().time);
+    fire_first(polls_);
+    return;
+  }
+  hang();
+}
+
+uint64_t Cluster::fingerprint() const {
+  uint64_t hash = 0;
+  for (const auto& cta : ctas)
+    for (const auto& warp : cta->warps) {
+      for (const auto& group : warp->groups)
+        if (group->state != Group::State::free) hash = mix(hash ^ group->pc ^ (uint64_t{group->mask} << 32));
+      const std::byte* file = warp->file();
+      for (uint32_t i = 0; i + 8 <= warp->file_bytes(); i += 8) {
+        uint64_t word;
+        std::memcpy(&word, file + i, 8);
+        hash = (std::rotl(hash, 5) ^ word) * kGoldenRatio;
+      }
+    }
+  return hash;
+}
+
+/// Lanes that run and change nothing but their own registers may be asking for something that never comes. The machine
+/// is deterministic: when nothing is under way and its state comes back, it will come back for ever. The state is
+/// looked at only after a long quiet time, and then ever more rarely, since a long computation is quiet too.
+void Cluster::watch_for_cycle() {
+  if (effects_ != quiet_effects_ || !events_.empty()) {
+    quiet_effects_ = effects_;
+    quiet_since_ = clock;
+    next_watch_ = clock + kQuietCycles;
+    cycle_.watching = false;
+    return;
+  }
+  if (clock < next_watch_) return;
+  uint64_t now = fingerprint();
+  for (const Group* group : ready_) now = mix(now ^ group->pc ^ group->warp->index);
+  if (!cycle_.watching) {
+    cycle_ = {.watching = true, .fingerprint = now, .steps = 0, .limit = 2};
+    return;
+  }
+  if (now == cycle_.fingerprint) {
+    cycle_.watching = false;
+    next_watch_ = clock + kQuietCycles;
+    // Another cluster, or the host, may still change what is read from global memory.
+    if (!asks_outside_ || grid.note_stuck(id, effects_, kHostPatienceSeconds)) hang();
+    return;
+  }
+  // Brent's cycle detection: the reference state moves on at powers of two.
+  if (++cycle_.steps == cycle_.limit) {
+    if (cycle_.limit >= kLongestCycle) {
+      cycle_.watching = false;
+      next_watch_ = clock + 2 * (clock - quiet_since_);
+      return;
+    }
+    cycle_.fingerprint = now;
+    cycle_.limit *= 2;
+    cycle_.steps = 0;
+  }
+}
+
+void Cluster::hang() {
+  throw ClusterFault{static_cast<int>(FaultCode::launch_timeout), report_hang(*this)};
+}
+
+}  // namespace emu
