@@ -53,6 +53,9 @@ class GlobalMemory {
   std::byte* writing(uint64_t address, uint64_t bytes) { return door(address, bytes, Access::write); }
   std::byte* door(uint64_t address, uint64_t bytes, Access access) const;
 
+  /// True for a device address, whether or not anything is allocated there: the host must not follow it.
+  bool is_device_address(uint64_t address) const { return address - reserved_base_ < reserved_bytes_; }
+
   uint64_t capacity_bytes() const { return capacity_; }
   uint64_t used_bytes() const { return used_; }
 

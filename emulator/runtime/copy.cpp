@@ -29,8 +29,7 @@ Where locate(Runtime& runtime, const Side& side, size_t bytes, bool must_be_on_d
   require(side.start != nullptr);
   const auto* allocation = runtime.device().memory().find(address_of(side.start));
   if (!allocation) {
-    require(!must_be_on_device);
-    // A pageable buffer may not reach into memory that belongs to the device either.
+    require(!must_be_on_device && !runtime.device().memory().is_device_address(address_of(side.start)));
     return Where::pageable;
   }
   const uint64_t offset = address_of(side.start) - allocation->address;

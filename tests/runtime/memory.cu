@@ -53,6 +53,8 @@ static void copies() {
   expect_success(cudaFree(a));
   expect_remembered(cudaFree(a), cudaErrorInvalidValue);
   expect_success(cudaFree(b));
+  expect_remembered(cudaMemcpy(host, b, 10, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+  if (emulated()) expect_remembered(cudaMemcpy(host, b, 10, cudaMemcpyDefault), cudaErrorInvalidValue);
   expect_success(cudaFree(nullptr));
 }
 

@@ -88,6 +88,9 @@ static void order() {
   int* list;
   expect_success(cudaMallocManaged(&list, 100 * sizeof(int)));
   list[0] = 0;
+  append<<<1, 1>>>(list, 0);  // a kernel's first launch loads it, which waits for the device
+  expect_success(cudaDeviceSynchronize());
+  list[0] = 0;
   cudaStream_t a, b;
   cudaEvent_t first;
   expect_success(cudaStreamCreateWithFlags(&a, cudaStreamNonBlocking));
