@@ -50,7 +50,7 @@ enum class Type : uint8_t {
   f64,
   texref,
   samplerref,
-  surfref,
+  surfref
 };
 std::string_view to_string(Type);
 /// Without the leading dot ("u32"). Empty when it is not one of the above.

@@ -204,17 +204,25 @@ void Parser::declare_variable(Variable variable, const Token& name) {
 
   Function& function = *function_;
   Scope& scope = scopes_.back();
+  // Places `variable` behind `top` bytes of a frame of the thread and returns where it ends.
+  const auto place = [&](uint64_t top, uint32_t& frame_bytes, uint32_t& frame_align) {
+    const uint64_t offset = (top + variable.align - 1) & ~uint64_t{variable.align - 1};
+    constexpr uint64_t kMost =
+        512 << 10;  // local memory of a thread: CUDA programming guide, table of technical specifications
+    if (offset + variable.bytes > kMost) {
+      fail(name, "'" + std::string(name.text) + "' ends at byte " + std::to_string(offset + variable.bytes) +
+                     " of its frame; a thread has " + std::to_string(kMost) + " bytes of local memory");
+    }
+    variable.offset = static_cast<uint32_t>(offset);
+    const uint32_t end = static_cast<uint32_t>(offset + variable.bytes);
+    frame_bytes = std::max(frame_bytes, end);
+    frame_align = std::max(frame_align, variable.align);
+    return end;
+  };
   if (variable.space == Space::local) {
-    function.local_frame_bytes = (function.local_frame_bytes + variable.align - 1) & ~(variable.align - 1);
-    variable.offset = function.local_frame_bytes;
-    function.local_frame_bytes += static_cast<uint32_t>(variable.bytes);
-    function.local_frame_align = std::max(function.local_frame_align, variable.align);
+    place(function.local_frame_bytes, function.local_frame_bytes, function.local_frame_align);
   } else if (variable.space == Space::param) {
-    uint32_t top = (scope.param_frame_top + variable.align - 1) & ~(variable.align - 1);
-    variable.offset = top;
-    scope.param_frame_top = top + static_cast<uint32_t>(variable.bytes);
-    function.param_frame_bytes = std::max(function.param_frame_bytes, scope.param_frame_top);
-    function.param_frame_align = std::max(function.param_frame_align, variable.align);
+    scope.param_frame_top = place(scope.param_frame_top, function.param_frame_bytes, function.param_frame_align);
   }
   const Name entry{Name::Kind::variable, static_cast<uint32_t>(function.variables.size()), 1};
   if (!scope.names.emplace(variable.name, entry).second) {

@@ -17,6 +17,11 @@ void Parser::initialise(Variable& variable) {
   if (variable.space != Space::global && variable.space != Space::constant) {
     fail(token_, "only variables in .global and .const can have initial values");
   }
+  constexpr uint64_t kMost = uint64_t{1} << 30;
+  if (variable.bytes > kMost) {
+    fail(token_, "'" + std::string(variable.name) + "' has " + std::to_string(variable.bytes) +
+                     " bytes; variables with initial values can have " + std::to_string(kMost));
+  }
   variable.initial.resize(variable.bytes);
   if (variable.dimensions.empty()) {
     initial_value(variable, 0);

@@ -111,6 +111,12 @@ TEST_CASE("errors of declarations") {
   CHECK(
       of_module(".global .b8 x[];") ==
       "test.ptx:4:13: the array 'x' has no size: only .extern arrays and those with initial values can leave it open");
+  CHECK(of_body(".local .b8 x[600000];") ==
+        "test.ptx:7:12: 'x' ends at byte 600000 of its frame; a thread has 524288 bytes of local memory");
+  CHECK(of_module(".global .b8 x[2000000000] = {1};") ==
+        "test.ptx:4:29: 'x' has 2000000000 bytes; variables with initial values can have 1073741824");
+  CHECK(of_module(".global .b8 x[1000000000][1000000000];") ==
+        "test.ptx:4:27: the array 'x' is larger than an address space");
   CHECK(of_module(".local .u32 x;") == "test.ptx:4:1: a variable of the module cannot be in .local");
   CHECK(of_module(".reg .u32 x;") == "test.ptx:4:1: registers can be declared inside functions only");
   CHECK(of_module(".global .u32 x[2] = {1, 2, 3};") ==
