@@ -155,7 +155,7 @@ struct Operand {
     uint64_t real_bits;
   };
   std::string_view name;      ///< special registers
-  std::string_view selector;  ///< "b0".."b3", "h0", "h1" (video instructions)
+  std::string_view selector;  ///< "b0", "h1", "b3210", ... (video instructions)
   std::vector<Operand> children;
 };
 

@@ -139,8 +139,8 @@ void Parser::component(Operand& operand, const Token& of, uint32_t elements) {
                      ", which has " + std::to_string(elements));
     }
     operand.index += element;
-  } else if (word.text.size() == 2 && ((word.text[0] == 'b' && word.text[1] >= '0' && word.text[1] <= '3') ||
-                                       (word.text[0] == 'h' && word.text[1] >= '0' && word.text[1] <= '1'))) {
+  } else if (word.text.size() > 1 && (word.text[0] == 'b' || word.text[0] == 'h') &&
+             word.text.find_first_not_of("01234567", 1) == std::string_view::npos) {
     operand.selector = word.text;
   } else {
     fail(word, "." + std::string(word.text) + " selects nothing of the scalar register " + std::string(of.text));

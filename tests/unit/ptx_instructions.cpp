@@ -111,7 +111,7 @@ TEST_CASE("immediates") {
 }
 
 TEST_CASE("registers, special registers and sinks") {
-  const Module m = kernel("x %r8, _, %tid.x, %ntid.z, %clock64, %laneid, %r1.b0, %r2.h1, %cluster_ctarank, %tid;");
+  const Module m = kernel("x %r8, _, %tid.x, %ntid.z, %clock64, %laneid, %r1.b0, %r2.h1, %cluster_ctarank, %tid, %r3.b7610;");
   const Function& f = entry(m);
   const auto& o = f.body[0].operands;
   CHECK(o[0].kind == Kind::reg);
@@ -125,6 +125,7 @@ TEST_CASE("registers, special registers and sinks") {
   CHECK(o[7].selector == "h1");
   CHECK(o[8].name == "%cluster_ctarank");
   CHECK((o[9].kind == Kind::special && o[9].component == 0));
+  CHECK(o[10].selector == "b7610");
 }
 
 TEST_CASE("only registers that occur are listed, once each") {
