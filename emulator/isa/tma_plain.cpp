@@ -1,0 +1,107 @@
+// cp.async.bulk and cp.reduce.async.bulk: bytes without a tensor map. PTX ISA, "cp.async.bulk".
+
+#include <memory>
+
+#include "emulator/isa/tma_issue.h"
+
+namespace emu::isa {
+
+void issue_bulk_load(Warp& warp, const Instruction& instruction, int lane) {
+  Cluster& cluster = warp.cta.cluster;
+  uint32_t address = shared_address(warp, instruction.address, lane);
+  uint64_t source = warp.address(second_address(warp, instruction, 0), lane);
+  uint32_t barrier = shared_address(warp, second_address(warp, instruction, 1), lane);
+  uint64_t bytes = warp.scalar(instruction.operand[1], lane);
+  tma::check_bulk(shared_offset(address), source, bytes);
+  std::vector<Cta*> to = destinations(warp, instruction, lane, address);
+  uint32_t offset = shared_offset(address);
+  for (Cta* cta : to) tma::check_shared_range(offset, bytes, window_of(*cta).size);
+  Origin who = cluster.origin(warp, lane);
+  warp.counters.tma_loads++;
+  warp.counters.bytes_from_global += bytes;
+  warp.counters.bytes_into_shared += bytes * to.size();
+  cluster.load_started();
+  Cluster::Times times = cluster.draw_times();
+  auto staging = std::make_shared<std::vector<std::byte>>(bytes);
+  uint64_t chain = cluster.new_chain();
+  uint32_t signal = to[0]->rank << 24 | shared_offset(barrier);
+  cluster.at(times.read, warp.cta, who, {chain},
+             [&cluster, source, staging] { tma::bulk_read_global(cluster.global(), source, *staging); });
+  cluster.at(times.show, warp.cta, who, {chain, signal}, [&cluster, staging, to, offset, barrier, who] {
+    cluster.load_ended();
+    for (Cta* cta : to) {
+      tma::bulk_write_shared(window_of(*cta), offset, *staging);
+      cluster.note_effect();
+      complete_bytes(cluster, *cta, barrier, staging->size(), who);
+    }
+  });
+}
+
+void issue_bulk_store(Warp& warp, const Instruction& instruction, int lane) {
+  Cluster& cluster = warp.cta.cluster;
+  bool reduces = instruction.modifiers & kReduce;
+  auto reduction = static_cast<tma::Reduction>(instruction.modifiers >> kReductionShift & 0xFF);
+  auto type = static_cast<tma::ReductionType>(instruction.modifiers >> kTypeShift & 0xFF);
+  uint64_t destination = warp.address(instruction.address, lane);
+  uint32_t source = shared_address(warp, second_address(warp, instruction, 0), lane);
+  uint64_t bytes = warp.scalar(instruction.operand[1], lane);
+  tma::check_bulk(destination, shared_offset(source), bytes);
+  Cta& from = cluster.cta_of(source);
+  uint32_t offset = shared_offset(source);
+  tma::check_shared_range(offset, bytes, window_of(from).size);
+  if (reduces) tma::check_bulk_reduction(reduction, type, false);
+  Origin who = cluster.origin(warp, lane);
+  warp.counters.tma_stores++;
+  warp.counters.bytes_to_global += bytes;
+  GroupTicket ticket = GroupTicket::issue(warp, lane);
+  Cluster::Times times = cluster.draw_times();
+  auto staging = std::make_shared<std::vector<std::byte>>(bytes);
+  uint64_t chain = cluster.new_chain();
+  cluster.at(times.read, warp.cta, who, {chain}, [staging, &from, offset, ticket] {
+    tma::bulk_read_shared(window_of(from), offset, *staging);
+    ticket.read_done();
+  });
+  cluster.at(times.show, warp.cta, who, {chain}, [&cluster, staging, destination, ticket, reduces, reduction, type] {
+    if (reduces)
+      tma::bulk_reduce_global(cluster.global(), destination, reduction, type, *staging);
+    else
+      tma::bulk_write_global(cluster.global(), destination, *staging);
+    cluster.note_effect();
+    ticket.written();
+  });
+}
+
+void issue_bulk_shared(Warp& warp, const Instruction& instruction, int lane) {
+  Cluster& cluster = warp.cta.cluster;
+  bool reduces = instruction.modifiers & kReduce;
+  auto reduction = static_cast<tma::Reduction>(instruction.modifiers >> kReductionShift & 0xFF);
+  auto type = static_cast<tma::ReductionType>(instruction.modifiers >> kTypeShift & 0xFF);
+  uint32_t destination = shared_address(warp, instruction.address, lane);
+  uint32_t source = shared_address(warp, second_address(warp, instruction, 0), lane);
+  uint32_t barrier = shared_address(warp, second_address(warp, instruction, 1), lane);
+  uint64_t bytes = warp.scalar(instruction.operand[1], lane);
+  tma::check_bulk(shared_offset(destination), shared_offset(source), bytes);
+  Cta& to = cluster.cta_of(destination);
+  Cta& from = cluster.cta_of(source);
+  tma::check_shared_range(shared_offset(source), bytes, window_of(from).size);
+  tma::check_shared_range(shared_offset(destination), bytes, window_of(to).size);
+  if (reduces) tma::check_bulk_reduction(reduction, type, true);
+  Origin who = cluster.origin(warp, lane);
+  Cluster::Times times = cluster.draw_times();
+  auto staging = std::make_shared<std::vector<std::byte>>(bytes);
+  uint64_t chain = cluster.new_chain();
+  uint32_t signal = to.rank << 24 | shared_offset(barrier);
+  cluster.at(times.read, warp.cta, who, {chain},
+             [staging, &from, source] { tma::bulk_read_shared(window_of(from), shared_offset(source), *staging); });
+  cluster.at(times.show, warp.cta, who, {chain, signal},
+             [&cluster, staging, &to, destination, barrier, who, reduces, reduction, type] {
+               if (reduces)
+                 tma::bulk_reduce_shared(window_of(to), shared_offset(destination), reduction, type, *staging);
+               else
+                 tma::bulk_write_shared(window_of(to), shared_offset(destination), *staging);
+               cluster.note_effect();
+               complete_bytes(cluster, to, barrier, staging->size(), who);
+             });
+}
+
+}  // namespace emu::isa
