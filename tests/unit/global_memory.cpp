@@ -98,6 +98,15 @@ TEST_CASE("addresses come round again when the range has been used up") {
   CHECK(whole != 0);
 }
 
+TEST_CASE("what was freed just now is not handed out again at once") {
+  GlobalMemory memory(1 << 20);
+  const uint64_t a = memory.allocate(4096);
+  CHECK(memory.release(a));
+  const uint64_t b = memory.allocate(4096);
+  CHECK(b != a);
+  CHECK_THAT(fault_at(memory, a, 4), test::contains("use after free"));
+}
+
 TEST_CASE("release wants the start of a live allocation") {
   GlobalMemory memory(1 << 20);
   const uint64_t a = memory.allocate(4096);
