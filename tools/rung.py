@@ -70,11 +70,11 @@ class Outcome:
         return self.status == 0 and self.report.get("good") is True
 
 
-def execute(case, check=True, out=None, trace=False, timeout=600):
-    """Runs a case and waits for it. `out`: where to write D as .npy."""
+def execute(case, check=True, out=None, trace=False, timeout=600, program=None):
+    """Runs a case and waits for it. `out`: where to write D as .npy. `program`: the executable, if not the rung's own."""
     with tempfile.TemporaryDirectory(prefix="ladder-") as folder:
         files = {name: Path(folder, name) for name in ("report.json", "trace", "text")}
-        command = [str(build.rung(case.rung)), *case.options(), "--json"]
+        command = [str(program or build.rung(case.rung)), *case.options(), "--json"]
         command += ["--check"] if check else []
         command += ["--out", str(out)] if out else []
         environment = {**os.environ, **case.variables()}

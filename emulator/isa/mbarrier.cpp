@@ -48,7 +48,7 @@ Flow execute_init(Warp& warp, const Instruction& instruction) {
     uint32_t count = static_cast<uint32_t>(warp.scalar(instruction.operand[0], lane));
     cluster.mbarrier_word(address, Access::write);
     cluster.mbarrier_store(address, mbarrier::init(count), false);
-    cluster.cta_of(address).barrier_history.erase(shared_offset(address));
+    cluster.cta_of(address).barrier_history[shared_offset(address)] = {.initialised_by = cluster.origin(warp).source};
   });
   return Flow::next;
 }
@@ -71,6 +71,7 @@ Flow execute_arrive(Warp& warp, const Instruction& instruction) {
   Cluster& cluster = warp.cta.cluster;
   bool drop = instruction.modifiers & kDrop;
   for_lanes(warp.active, [&](int lane) {
+    cluster.act_as(cluster.origin(warp, lane));
     uint32_t address = barrier_address(warp, instruction, lane);
     uint64_t word = cluster.mbarrier_word(address, Access::atomic);
     uint32_t value =
@@ -100,6 +101,7 @@ Flow execute_tx(Warp& warp, const Instruction& instruction) {
   Cluster& cluster = warp.cta.cluster;
   bool expect = instruction.modifiers & kExpectTx;
   for_lanes(warp.active, [&](int lane) {
+    cluster.act_as(cluster.origin(warp, lane));
     uint32_t address = barrier_address(warp, instruction, lane);
     uint64_t word = cluster.mbarrier_word(address, Access::atomic);
     uint32_t bytes = static_cast<uint32_t>(warp.scalar(instruction.operand[1], lane));
@@ -128,11 +130,7 @@ Flow execute_wait(Warp& warp, const Instruction& instruction) {
                  fmt::format("wait on the mbarrier at {:#x} of another CTA: only arrives may be remote", address),
                  "PTX ISA, mbarrier.test_wait: shared::cta only");
     uint64_t word = cluster.mbarrier_word(address, Access::read);
-    if (!mbarrier::plausible(word))
-      throw Trap(
-          FaultCode::launch_failure,
-          fmt::format("wait on an mbarrier that holds {:#018x}: it has not been initialised, or was overwritten", word),
-          "PTX ISA, mbarrier.init");
+    mbarrier::need_plausible(word);
     uint64_t value = warp.scalar(instruction.operand[1], lane);
     uint32_t parity =
         instruction.modifiers & kParity ? static_cast<uint32_t>(value) : static_cast<uint32_t>(value >> 63);

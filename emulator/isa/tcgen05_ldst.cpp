@@ -49,8 +49,8 @@ void perform_load(Warp& warp, const PendingTensorAccess& pending) {
   if (!written)
     throw Trap(FaultCode::illegal_address,
                fmt::format("tcgen05.ld reads lanes {} to {}, columns {} to {} of tensor memory, which nothing has "
-                           "written since they were "
-                           "allocated",
+                           "written since they were allocated: wait first for the mbarrier that the MMAs' "
+                           "tcgen05.commit signals",
                            first_lane, first_lane + lane_count(access.shape) - 1, first_column,
                            first_column + column_span(access) - 1),
                "PTX ISA, tcgen05.alloc: contents are undefined");
@@ -93,10 +93,12 @@ void perform_store(Warp& warp, const PendingTensorAccess& pending) {
 }
 
 void perform(Warp& warp, const PendingTensorAccess& pending) {
+  Origin outer = warp.cta.cluster.act_as({warp.cta.rank, warp.index, pending.source, -1});
   if (pending.is_load)
     perform_load(warp, pending);
   else
     perform_store(warp, pending);
+  warp.cta.cluster.act_as(outer);
 }
 
 /// Carries out pending[0..count), in order, those of one kind only when asked.
@@ -107,6 +109,7 @@ void perform_first(Warp& warp, size_t count) {
 
 void issue(Warp& warp, PendingTensorAccess pending) {
   Cluster& cluster = warp.cta.cluster;
+  pending.source = cluster.origin(warp).source;
   if (pending.is_load && warp.strict()) {
     // Only tcgen05.wait::ld may make the registers good: until then they hold a value that shows.
     for (uint32_t reg = 0; reg < pending.instruction->list_count; ++reg) {

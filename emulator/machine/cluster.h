@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "emulator/machine/address.h"
@@ -87,6 +88,7 @@ class Cluster {
 
   // mbarriers: `address` is a shared::cluster address of an 8-byte aligned word.
   uint64_t mbarrier_word(uint32_t address, Access access);
+  uint32_t last_mbarrier = 0;  ///< whose word was asked for last: the one that a mbarrier::Fault is about
   /// Stores the word and, when a phase was completed, wakes who waits for it.
   void mbarrier_store(uint32_t address, uint64_t word, bool phase_completed);
   /// Remembers who signalled the barrier; `what` is a literal ("arrive", "bytes", "commit").
@@ -105,6 +107,8 @@ class Cluster {
 
   void trace(const Origin& origin, const char* event, uint64_t a = 0, uint64_t b = 0);
   Origin origin(const Warp& warp, int lane = -1) const;
+  /// Faults from here on are this one's, until the next instruction. Returns whose they were.
+  Origin act_as(const Origin& origin) { return std::exchange(current_, origin); }
 
   std::string trace_text;
 

@@ -32,14 +32,16 @@ struct NamedBarrier {
   bool in_use() const { return arrived != 0; }
 };
 
-/// What has signalled an mbarrier so far, for the hang report.
+/// What happened to an mbarrier so far, for reports.
 struct BarrierHistory {
   struct Signal {
     uint32_t source = 0, warp = 0;  ///< instruction that caused it, warp that issued it
     const char* what = "";
     uint64_t times = 0, last_clock = 0;
   };
-  std::vector<Signal> signals;
+  uint32_t initialised_by = 0;  ///< the mbarrier.init
+  uint64_t phases = 0;          ///< that ended since
+  std::vector<Signal> signals = {};
 };
 
 class Cta {

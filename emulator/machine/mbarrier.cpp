@@ -10,14 +10,13 @@ constexpr const char* kSource = "PTX ISA, mbarrier object: contents and ranges; 
 
 Outcome settle(State state) {
   if (state.pending < 0)
-    throw Trap(
-        FaultCode::launch_failure,
-        fmt::format("mbarrier arrive beyond its count: {} more arrivals than the phase still waits for. Every arrival "
-                    "needs its share of the count given to mbarrier.init (now {})",
-                    -state.pending, state.expected),
-        kSource);
+    throw Fault(FaultCode::launch_failure,
+                fmt::format("mbarrier arrive beyond its count by {}: every arrival needs its share of the count that "
+                            "mbarrier.init gave the phase (now {})",
+                            -state.pending, state.expected),
+                kSource);
   if (state.tx_bytes > kMaxCount || state.tx_bytes < -kMaxCount)
-    throw Trap(
+    throw Fault(
         FaultCode::launch_failure,
         fmt::format("mbarrier transaction count {} bytes is out of range -{}..{}: split the copies over phases or "
                     "barriers",
@@ -29,16 +28,6 @@ Outcome settle(State state) {
     state.pending = state.expected;
   }
   return {state.encode(), completed};
-}
-
-void need_plausible(uint64_t word) {
-  if (!plausible(word))
-    throw Trap(
-        FaultCode::launch_failure,
-        fmt::format("the 64-bit word {:#018x} is no mbarrier: mbarrier.init has not been seen by now, the memory was "
-                    "overwritten, or the address is not the barrier's",
-                    word),
-        "PTX ISA, mbarrier.init: operations need an initialised object");
 }
 
 }  // namespace
@@ -65,6 +54,16 @@ bool plausible(uint64_t word) {
   if (word == 0 || (word & 1) || ((word >> 42) & 1)) return false;
   State state = State::decode(word);
   return state.pending <= state.expected || state.expected == 0;
+}
+
+void need_plausible(uint64_t word) {
+  if (!plausible(word))
+    throw Fault(
+        FaultCode::launch_failure,
+        fmt::format("the 64-bit word {:#018x} is no mbarrier: mbarrier.init has not been seen by now, the memory was "
+                    "overwritten, or the address is not the barrier's",
+                    word),
+        "PTX ISA, mbarrier.init: operations need an initialised object");
 }
 
 uint64_t init(uint32_t count) {

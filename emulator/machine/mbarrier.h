@@ -11,6 +11,11 @@ namespace emu::mbarrier {
 
 inline constexpr int64_t kMaxCount = (1 << 20) - 1;  ///< arrivals, and bytes either way
 
+/// What the object refuses. The report adds which barrier it is and what happened to it.
+struct Fault : Trap {
+  using Trap::Trap;
+};
+
 struct State {
   uint32_t parity = 0;   ///< of the running phase
   int64_t pending = 0;   ///< arrivals still missing
@@ -21,14 +26,15 @@ struct State {
   uint64_t encode() const;
 };
 
-uint64_t init(uint32_t count);  ///< throws Trap unless 1 <= count <= kMaxCount
-bool plausible(uint64_t word);  ///< could a live barrier look like this?
+uint64_t init(uint32_t count);       ///< throws Trap unless 1 <= count <= kMaxCount
+bool plausible(uint64_t word);       ///< could a live barrier look like this?
+void need_plausible(uint64_t word);  ///< throws Fault where it could not
 
 struct Outcome {
   uint64_t word;
   bool completed;  ///< the phase ended
 };
-/// Each throws Trap (launch failure, as on an H200) where a count leaves its range.
+/// Each throws Fault (launch failure, as on an H200) where a count leaves its range.
 Outcome arrive(uint64_t word, uint32_t count, bool drop = false);
 Outcome expect_tx(uint64_t word, uint32_t bytes);
 Outcome complete_tx(uint64_t word, uint32_t bytes);

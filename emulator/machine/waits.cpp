@@ -64,6 +64,7 @@ void Cluster::poll_later(Group& group) {
 }
 
 uint64_t Cluster::mbarrier_word(uint32_t address, Access access) {
+  last_mbarrier = address;
   if (address % 8)
     throw Trap(FaultCode::misaligned_address,
                fmt::format("mbarrier at shared address {:#x}: it must be 8-byte aligned", address),
@@ -78,6 +79,7 @@ void Cluster::mbarrier_store(uint32_t address, uint64_t word, bool phase_complet
   note_effect();
   if (!phase_completed) return;
   Cta& cta = cta_of(address);
+  ++cta.barrier_history[shared_offset(address)].phases;
   trace(current_, "phase", address, word >> 63);
   // The list changes while groups wake.
   std::vector<Group*> woken;

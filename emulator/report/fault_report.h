@@ -13,6 +13,9 @@ std::string describe_location(const Location& location);
 /// A shared address by the variable that holds it: "tile_full[2]", "a_tile + 0x40", or the bare address.
 std::string describe_shared(const Cluster& cluster, uint32_t address);
 
+/// What an mbarrier is in the middle of, and who has initialised and signalled it, each on a line of its own.
+std::string describe_mbarrier(const Cluster& cluster, uint32_t address, const std::string& new_line);
+
 std::string report_trap(const Cluster& cluster, const Origin& who, const Trap& trap);
 std::string report_hang(const Cluster& cluster);
 

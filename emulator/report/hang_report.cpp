@@ -6,7 +6,6 @@
 #include <map>
 
 #include "emulator/machine/grid.h"
-#include "emulator/machine/mbarrier.h"
 #include "emulator/report/fault_report.h"
 
 namespace emu {
@@ -31,33 +30,9 @@ std::string who_text(const std::vector<std::pair<uint32_t, std::string>>& who) {
   return text;
 }
 
-std::string plural(int64_t count, const char* one) {
-  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
-}
-
-std::string describe_mbarrier(const Cluster& cluster, const Wait& wait) {
-  const Cta& cta = *cluster.ctas[wait.cta_rank];
-  uint32_t offset = shared_offset(wait.address);
-  uint64_t word;
-  std::memcpy(&word, cta.window.data() + offset, 8);
-  mbarrier::State state = mbarrier::State::decode(word);
-  std::string text = fmt::format("waits for {}: the phase of parity {} to end; the running phase has parity {}, ",
-                                 describe_shared(cluster, wait.address), wait.parity, state.parity);
-  if (state.pending == 0 && state.tx_bytes == 0) {
-    text += "nothing missing";
-  } else {
-    text += fmt::format("{} of {} missing", state.pending, plural(state.expected, "arrival"));
-    if (state.tx_bytes > 0) text += fmt::format(", {} bytes missing", state.tx_bytes);
-    if (state.tx_bytes < 0) text += fmt::format(", {} bytes more than were expected", -state.tx_bytes);
-  }
-  auto history = cta.barrier_history.find(offset);
-  if (history == cta.barrier_history.end() || history->second.signals.empty())
-    return text + "\n=========           nobody has signalled it since its mbarrier.init";
-  for (const auto& signal : history->second.signals)
-    text += fmt::format("\n=========           signalled so far: {}, warp {}, {} ({}, last at cycle {})", signal.what,
-                        signal.warp, describe_location(cluster.grid.program.locations[signal.source]),
-                        plural(static_cast<int64_t>(signal.times), "time"), signal.last_clock);
-  return text;
+std::string describe_mbarrier_wait(const Cluster& cluster, const Wait& wait) {
+  return fmt::format("waits for {}: the phase of parity {} to end; {}", describe_shared(cluster, wait.address),
+                     wait.parity, describe_mbarrier(cluster, wait.address, "\n=========           "));
 }
 
 std::string describe_barrier(const Cta& cta, const Wait& wait) {
@@ -78,7 +53,7 @@ std::string describe_wait(const Cluster& cluster, const Group& group) {
   const Cta& cta = group.warp->cta;
   switch (wait.kind) {
     case WaitKind::mbarrier:
-      return describe_mbarrier(cluster, wait);
+      return describe_mbarrier_wait(cluster, wait);
     case WaitKind::cta_barrier:
       return describe_barrier(cta, wait);
     case WaitKind::cluster_barrier:
