@@ -148,7 +148,8 @@ Scan scan(const HostMatrix& d) {
 }
 
 void require_finite(const HostMatrix& matrix, const std::string& name) {
-  if (scan(matrix).unwritten + scan(matrix).nan + scan(matrix).infinite == 0) return;
+  const Scan seen = scan(matrix);
+  if (seen.unwritten + seen.nan + seen.infinite == 0) return;
   for (int64_t row = 0; row < matrix.rows(); ++row) {
     for (int64_t col = 0; col < matrix.cols(); ++col) {
       const uint32_t bits = to_f32(matrix.type(), matrix.bits(row, col));
@@ -227,7 +228,13 @@ CheckResult check_product(const HostMatrix& a, const HostMatrix& b, const HostMa
   }
   std::vector<WrongElement> wrong = comparison.take_wrong();
   add_crossings(projected, d, *reference, wrong);
+  const auto place = [](const WrongElement& element) { return std::pair(element.row, element.col); };
+  std::sort(wrong.begin(), wrong.end(), [&](const auto& x, const auto& y) { return place(x) < place(y); });
+  wrong.erase(
+      std::unique(wrong.begin(), wrong.end(), [&](const auto& x, const auto& y) { return place(x) == place(y); }),
+      wrong.end());
   const bool all_known = everything && result.wrong == static_cast<int64_t>(wrong.size());
+  result.wrong = std::max({result.wrong, static_cast<int64_t>(wrong.size()), seen.unwritten + seen.nan});
   result.pattern = describe_pattern({.a = a,
                                      .b = b,
                                      .d = d,

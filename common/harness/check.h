@@ -23,7 +23,7 @@ Scan scan(const HostMatrix& d);
 struct CheckResult {
   bool passed = false;
   int64_t compared = 0;  ///< outputs compared bit for bit
-  int64_t wrong = 0;     ///< of those
+  int64_t wrong = 0;     ///< outputs known to be wrong, compared or found otherwise; 0 only if none was pinned down
   bool projected = false;
   std::string summary;               ///< one line: what was compared and how it went
   std::vector<std::string> pattern;  ///< lines, when it failed

@@ -6,12 +6,12 @@
 
 namespace ladder {
 
-void check(cudaError_t code, const char* what, std::source_location where) {
+void check(cudaError_t code, const char* what, const char* file, int line) {
   if (code == cudaSuccess) return;
-  std::string_view file = where.file_name();
-  if (const size_t slash = file.rfind('/'); slash != file.npos) file.remove_prefix(slash + 1);
-  throw CudaError(code, fmt::format("{}: {}: {} ({}:{})", what, cudaGetErrorName(code), cudaGetErrorString(code), file,
-                                    where.line()));
+  std::string_view name = file;
+  if (const size_t slash = name.rfind('/'); slash != name.npos) name.remove_prefix(slash + 1);
+  throw CudaError(
+      code, fmt::format("{}: {}: {} ({}:{})", what, cudaGetErrorName(code), cudaGetErrorString(code), name, line));
 }
 
 }  // namespace ladder

@@ -3,7 +3,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <source_location>
 #include <stdexcept>
 #include <string>
 
@@ -20,6 +19,7 @@ class CudaError : public std::runtime_error {
 
 /// Throws CudaError "<what>: cudaErrorName: description (file:line)" unless `code` is cudaSuccess. `what` is the call
 /// as a person would name it: check(cudaMalloc(&p, bytes), "cudaMalloc of A").
-void check(cudaError_t code, const char* what, std::source_location where = std::source_location::current());
+/// The place is the caller's, by built-ins that GCC and Clang share (std::source_location is younger in Clang).
+void check(cudaError_t code, const char* what, const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
 }  // namespace ladder

@@ -84,6 +84,8 @@ std::set<std::string> explanations(const HostMatrix& a, const HostMatrix& b, DTy
   if (out_of_step([](size_t i) { return i ^ 8; })) {
     found.insert("the two 8-element halves of each 16 along K are swapped in one of the operands");
   }
+  if (out_of_step([&](size_t i) { return i - step; })) found.insert("K tile i + 1 of A met K tile i of B");
+  if (out_of_step([&](size_t i) { return i + step; })) found.insert("K tile i of A met K tile i + 1 of B");
   const auto chunk_of = [](int64_t row) { return static_cast<size_t>(row % 8) * 8; };
   if (out_of_step([&](size_t i) { return i ^ chunk_of(element.row); }) ||
       out_of_step([&](size_t i) { return i ^ chunk_of(element.col); }) ||

@@ -106,7 +106,8 @@ nlohmann::ordered_json read_counters() {
   while (std::getline(file, line)) {
     if (!line.empty()) last = line;
   }
-  return last.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json::parse(last, nullptr, false);
+  nlohmann::ordered_json counters = nlohmann::ordered_json::parse(last, nullptr, false);
+  return counters.is_discarded() ? nlohmann::ordered_json() : counters;
 }
 
 void note(std::vector<std::string>& faults, const std::optional<std::string>& fault) {

@@ -41,9 +41,29 @@ std::vector<Factors> products_from(int32_t lowest) {
   return products;
 }
 
-/// Weights for `count` slices: all different where that is possible with a sum below 2^24.
+/// Those whose pairwise differences are all different, so that a slice in place of another names both.
+std::vector<Factors> with_distinct_differences(const std::vector<Factors>& products) {
+  std::vector<Factors> chosen;
+  std::set<int32_t> seen;
+  for (const Factors& candidate : products) {
+    const int32_t value = candidate.a * candidate.b;
+    const auto difference = [&](const Factors& other) { return value - other.a * other.b; };
+    if (std::any_of(chosen.begin(), chosen.end(), [&](const Factors& f) { return seen.contains(difference(f)); }))
+      continue;
+    for (const Factors& other : chosen) seen.insert(difference(other));
+    chosen.push_back(candidate);
+  }
+  return chosen;
+}
+
+/// Weights for `count` slices, with a sum below 2^24: with different differences where that is possible (up to about 40
+/// slices), else all different (about 1300).
 std::vector<Factors> slice_weights(int64_t count) {
   constexpr int64_t kLargestSum = (int64_t{1} << 24) - 1;
+  for (int32_t lowest = 16; lowest <= 8192 && 2 * lowest * count <= kLargestSum; lowest *= 2) {
+    std::vector<Factors> weights = with_distinct_differences(products_from(lowest));
+    if (static_cast<int64_t>(weights.size()) >= count) return weights;
+  }
   std::vector<Factors> best = {{1, 1}};
   for (int32_t lowest = 16; lowest <= 8192 && 2 * lowest * count <= kLargestSum; lowest *= 2) {
     std::vector<Factors> products = products_from(lowest);
@@ -188,10 +208,14 @@ std::string PositionCode::decode_slices(int64_t value, int tile_k) const {
   for (int64_t first = 0; first < slices(); first += group) {
     const int64_t last = std::min(first + group, slices());
     const int64_t weight = std::accumulate(weight_.begin() + first, weight_.begin() + last, int64_t{0});
-    if (first > 0 && value == before) return fmt::format("only K tiles 0 to {} arrived", first / group - 1);
+    if (first > 0 && value == before)
+      return first == group ? "only " + name(0, first) + " arrived"
+                            : fmt::format("only K tiles 0 to {} arrived", first / group - 1);
     if (first > 0 && value == total_weight_ - before) {
-      return fmt::format("K tiles 0 to {} were lost: the accumulator started afresh at {}", first / group - 1,
-                         name(first, last));
+      return fmt::format(
+          "{} lost: the accumulator started afresh at {}",
+          first == group ? name(0, first) + " was" : fmt::format("K tiles 0 to {} were", first / group - 1),
+          name(first, last));
     }
     if (value == total_weight_ - weight) missing.push_back(name(first, last));
     if (value == total_weight_ + weight) twice.push_back(name(first, last));
@@ -199,17 +223,24 @@ std::string PositionCode::decode_slices(int64_t value, int tile_k) const {
   }
   if (!missing.empty()) return any_of(missing) + " is missing";
   if (!twice.empty()) return any_of(twice) + " arrived twice";
+  constexpr size_t kNamed = 3;
   for (int64_t lag = 1; lag <= 8; ++lag) {  // a ring's stage that was read too early or too late
+    std::vector<std::string> places;
     for (int64_t slice = 0; slice < slices(); ++slice) {
       for (const int64_t other : {slice - lag, slice + lag}) {
         if (other < 0 || other >= slices()) continue;
         const int64_t change = weight_[static_cast<size_t>(other)] - weight_[static_cast<size_t>(slice)];
         if (change != 0 && value == total_weight_ + change) {
-          return fmt::format("K slice {} (k = {}..{}) arrived in place of slice {}", other, other * kSlice,
-                             std::min((other + 1) * kSlice, shape_.k) - 1, slice);
+          places.push_back(fmt::format("K slice {} (k = {}..{}) arrived in place of slice {}", other, other * kSlice,
+                                       std::min((other + 1) * kSlice, shape_.k) - 1, slice));
         }
       }
     }
+    if (places.size() > kNamed) {
+      places.resize(kNamed);
+      places.push_back("the like");
+    }
+    if (!places.empty()) return any_of(places);
   }
   return {};
 }

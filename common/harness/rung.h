@@ -11,9 +11,9 @@
 
 namespace ladder {
 
-/// D = A B^T with fp32 accumulation. A: m x k, B: n x k, D: m x n, all row-major and dense. Device pointers, each at
-/// least 1024-byte aligned. `in` is f16 or bf16; `out` is `in` or f32. The harness has checked the shape: every
-/// dimension is at least 1, k % 8 == 0, n % 8 == 0, and k equals Rung::fixed_k where that is set.
+/// D = A B^T with fp32 accumulation. A: m x k, B: n x k, D: m x n, all row-major and dense. Device pointers, aligned
+/// as cudaMalloc does (256 bytes at least). `in` is f16 or bf16; `out` is `in` or f32. The harness has checked the
+/// shape: every dimension is at least 1, k % 8 == 0, n % 8 == 0, and k equals Rung::fixed_k where that is set.
 struct Gemm {
   int64_t m, n, k;
   DType in, out;
