@@ -1,7 +1,5 @@
 #include "emulator/runtime/queue.h"
 
-#include <utility>
-
 namespace emu::runtime {
 namespace {
 thread_local bool is_worker = false;
@@ -51,7 +49,11 @@ void Queue::work() {
     auto work = std::move(pending_.front());
     pending_.pop_front();
     lock.unlock();
-    work();
+    try {
+      work();
+    } catch (const std::exception& error) {
+      on_exception_(error);
+    }
     work = nullptr;  // frees what it captured before anyone learns that it ended
     lock.lock();
     finished_.store(finished_.load(std::memory_order_relaxed) + 1, std::memory_order_release);

@@ -8,9 +8,11 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace emu::runtime {
 
@@ -19,6 +21,9 @@ using Ticket = uint64_t;
 
 class Queue {
  public:
+  /// `on_exception`: told of what an operation threw; the queue goes on.
+  explicit Queue(std::function<void(const std::exception&)> on_exception) : on_exception_(std::move(on_exception)) {}
+
   Ticket push(std::function<void()> work);
 
   bool done(Ticket ticket) const { return ticket <= finished_.load(std::memory_order_acquire); }
@@ -34,6 +39,7 @@ class Queue {
  private:
   void work();
 
+  const std::function<void(const std::exception&)> on_exception_;
   std::mutex mutex_;
   std::condition_variable issued_, ended_;
   std::deque<std::function<void()>> pending_;

@@ -115,8 +115,13 @@ std::optional<std::string> Registry::objection(const Chip& chip) const {
 }
 
 void Registry::unload_all() {
-  const std::lock_guard lock(mutex_);
-  for (const auto& registered : images_) registered->image->unload(nullptr);
+  std::vector<std::shared_ptr<Image>> images;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& registered : images_) images.push_back(registered->image);
+  }
+  // Not under our lock: an image that is just being loaded asks the runtime, which may ask us.
+  for (const auto& image : images) image->unload(nullptr);
 }
 
 }  // namespace emu::runtime

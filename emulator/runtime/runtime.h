@@ -34,7 +34,9 @@ class Runtime {
   /// Held by what loads code and what runs it.
   std::mutex& code_mutex() { return code_mutex_; }
 
-  Queue queue;
+  Queue queue{[this](const std::exception& error) {
+    poison({cudaErrorUnknown, std::string("emulator: internal error: ") + error.what()});
+  }};
   Streams streams{queue};
   Events events{queue, streams};
   Registry registry;
