@@ -28,6 +28,7 @@ class Case:
     on: str = "b200"
     schedule: str = ""     # "": the emulator's default
     threads: int = 0       # 0: one a core
+    strict: bool = False   # registers of a tcgen05.ld hold poison until tcgen05.wait::ld
 
     @property
     def shape(self):
@@ -40,7 +41,8 @@ class Case:
 
     def variables(self):
         variables = {"LADDER_SCHEDULE": self.schedule} if self.schedule else {}
-        return variables | ({"LADDER_THREADS": str(self.threads)} if self.threads else {})
+        variables |= {"LADDER_THREADS": str(self.threads)} if self.threads else {}
+        return variables | ({"LADDER_STRICT": "1"} if self.strict else {})
 
     def command_line(self):
         """What to type to see this run again."""

@@ -93,6 +93,10 @@ std::set<std::string> explanations(const HostMatrix& a, const HostMatrix& b, DTy
     found.insert("16-byte chunks are XORed with the row (128-byte swizzle) on one side only");
   }
 
+  if (element.row < b.rows() && element.col < a.rows() &&
+      fits(dot(row_of(a, element.col), row_of(b, element.row), 0, k))) {
+    found.insert(kTransposed);
+  }
   const auto search = [&](const HostMatrix& matrix, const std::vector<float>& other, int64_t own, const char* what) {
     const int64_t most = std::max<int64_t>(1, kMostRowWork / static_cast<int64_t>(k));
     const int64_t begin = std::max<int64_t>(0, own - most / 2), end = std::min(matrix.rows(), own + most / 2);

@@ -247,6 +247,10 @@ std::string PositionCode::decode_slices(int64_t value, int tile_k) const {
 
 std::vector<std::string> PositionCode::decode(const std::vector<WrongElement>& wrong, int tile_k) const {
   constexpr double kClear = 0.2;  // of all wrong elements: a class holds a third of them
+  const auto transposed = std::count_if(wrong.begin(), wrong.end(), [&](const WrongElement& element) {
+    return element.col < shape_.m && element.row < shape_.n && element.got == expected(element.col, element.row);
+  });
+  if (10 * transposed > 9 * static_cast<int64_t>(wrong.size())) return {kTransposed};
   std::map<int64_t, int64_t> row_shifts, column_shifts;
   std::map<int64_t, std::map<int64_t, int64_t>> row_sources, column_sources;
   std::map<std::string, int64_t> slice_findings;

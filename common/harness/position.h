@@ -18,6 +18,8 @@
 
 namespace ladder {
 
+inline constexpr const char* kTransposed = "D[i][j] holds what belongs to D[j][i]: rows and columns are swapped";
+
 struct WrongElement {
   int64_t row, col;
   uint32_t got, expected;  ///< bits in the output type
