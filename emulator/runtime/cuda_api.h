@@ -3,8 +3,11 @@
 // first declaration of a function decides, so these headers are never included without the push around them.
 
 #pragma GCC visibility push(default)
-#include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
+
+// Of cuda_profiler_api.h, which not every packaging of the toolkit has.
+extern "C" cudaError_t cudaProfilerStart(void);
+extern "C" cudaError_t cudaProfilerStop(void);
 
 // What nvcc's generated host code calls; the toolkit declares it only inside that code (crt/host_runtime.h).
 extern "C" {

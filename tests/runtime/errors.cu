@@ -1,10 +1,10 @@
 // What a fault on the device does to the calls after it, and what a thread remembers of errors.
 
-#include <cuda_profiler_api.h>
-
 #include <thread>
 
 #include "check.h"
+
+extern "C" cudaError_t cudaProfilerStart(void);  // of cuda_profiler_api.h
 
 __global__ void nothing() {}
 constexpr unsigned kStoreLine = __LINE__ + 2;
