@@ -52,14 +52,18 @@ Cluster::Stop Cluster::run(bool admitted) {
         continue;
       }
       Group* group = admitted ? ready_.front() : next_group();
-      if (admitted) ready_.pop_front();
+      if (admitted)
+        ready_.pop_front();  // its turn goes on: a loop over visible instructions shall not keep the others from theirs
+      else
+        quantum_ = schedule() == Schedule::random ? 1 + draw() % kQuantum : kQuantum;
       admitted = false;
-      uint32_t quantum = schedule() == Schedule::random ? 1 + draw() % kQuantum : kQuantum;
-      if (!run_group(*group, quantum)) {
+      if (!run_group(*group)) {
         ready_.push_front(group);
         return Stop::needs_admission;
       }
       if (grid.stopping()) return Stop::needs_admission;
+      published_clock.store(clock, std::memory_order_release);
+      grid.note_clock(clock);
       watch_for_cycle();
     }
   } catch (const Trap& trap) {
@@ -67,7 +71,7 @@ Cluster::Stop Cluster::run(bool admitted) {
   }
 }
 
-bool Cluster::run_group(Group& group, uint32_t quantum) {
+bool Cluster::run_group(Group& group) {
   Warp& warp = *group.warp;
   const Program& program = warp.program;
   Group* running = &group;
@@ -109,7 +113,7 @@ bool Cluster::run_group(Group& group, uint32_t quantum) {
       arrive_at_joins(warp, running);
       if (!running) return true;
     }
-    if (clock >= next_event_ || --quantum == 0) {
+    if (clock >= next_event_ || --quantum_ == 0) {
       running->state = Group::State::ready;
       ready_.push_back(running);
       return true;

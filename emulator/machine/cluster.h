@@ -8,6 +8,7 @@
 // on the number of host threads.
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -47,6 +48,8 @@ class Cluster {
   Grid& grid;
   const uint64_t id;
   uint64_t clock = 0;
+  /// The clock as others may see it while this cluster runs: it will do nothing visible before.
+  std::atomic<uint64_t> published_clock{0};
   std::vector<std::unique_ptr<Cta>> ctas;
 
   // ---- memory doors -------------------------------------------------------------------------------------------------
@@ -148,7 +151,7 @@ class Cluster {
   };
 
   void start();
-  bool run_group(Group& group, uint32_t quantum);  // false: stopped for admission
+  bool run_group(Group& group);  // false: stopped for admission
   using Heap = std::vector<Event>;
   void push(Heap& heap, Event event);
   void fire_first(Heap& heap);
@@ -169,6 +172,7 @@ class Cluster {
   [[noreturn]] void hang();
 
   std::deque<Group*> ready_;
+  uint32_t quantum_ = 0;  // instructions that the running group has left before the next one has its turn
   Heap events_;                         // asynchronous operations
   Heap limits_;                         // time limits of waits
   Heap polls_;                          // when to ask another cluster again

@@ -63,6 +63,7 @@ bool Grid::place_next(uint64_t clock) {
   resident.cluster = std::make_unique<Cluster>(*this, next_cluster_);
   Cluster& cluster = *resident.cluster;
   cluster.clock = clock;
+  cluster.published_clock = clock;
   for (uint32_t rank = 0; rank < size; ++rank) {
     int sm = chosen[rank];
     --sms_[static_cast<size_t>(sm)].free_slots;
@@ -109,17 +110,39 @@ bool Grid::note_stuck(uint64_t cluster, uint64_t effects, double patience_s) {
   return same && now - stuck_since_ >= std::chrono::duration<double>(patience_s);
 }
 
+/// Nobody that runs could still do something visible before `key`; all others wait with higher keys, or can run and
+/// stand at one.
+bool Grid::admissible(Key key) const {
+  for (const auto& [other, resident] : residents_) {
+    if (resident.state == State::running) {
+      uint64_t clock = resident.cluster->published_clock.load(std::memory_order_acquire);
+      if (Key{clock, other.second} < key) return false;
+    } else if (other < key) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void Grid::wake_waiters() {
+  awaited_clock_ = ~uint64_t{0};
+  // Whoever is about to wait holds the mutex until it does.
+  std::lock_guard lock(mutex_);
+  changed_.notify_all();
+}
+
 void Grid::worker() {
   std::unique_lock lock(mutex_);
   while (!stop_ && !residents_.empty()) {
     // The lowest key first: a cluster that can simply run, or the one whose operation is next in order.
     auto chosen = residents_.end();
-    for (auto it = residents_.begin(); it != residents_.end(); ++it) {
-      State state = it->second.state;
-      bool lowest = it == residents_.begin();
-      if (state == State::runnable || (state != State::running && lowest)) {
-        chosen = it;
-        break;
+    bool first_waiting = true;
+    for (auto it = residents_.begin(); it != residents_.end() && chosen == residents_.end(); ++it) {
+      if (it->second.state == State::running) continue;
+      if (it->second.state == State::runnable || (first_waiting && admissible(it->first))) chosen = it;
+      if (it->second.state != State::runnable) {
+        if (first_waiting && chosen == residents_.end()) awaited_clock_ = it->first.first;
+        first_waiting = false;
       }
     }
     if (chosen == residents_.end()) {

@@ -60,12 +60,19 @@ class Grid {
   /// (`patience_s`), for so long.
   bool note_stuck(uint64_t cluster, uint64_t effects, double patience_s = 0);
 
+  /// From a running cluster, now and then: somebody may wait for its clock to pass.
+  void note_clock(uint64_t clock) {
+    if (clock > awaited_clock_.load(std::memory_order_relaxed)) wake_waiters();
+  }
+
   bool stopping() const { return stop_.load(std::memory_order_relaxed); }
 
   const Counters& counters() const { return counters_; }
   std::string trace() const;
 
  private:
+  using Key = std::pair<uint64_t, uint64_t>;  // (clock, cluster)
+
   struct Sm {
     TensorMemory tensor_memory;
     uint32_t free_slots = 0;
@@ -78,9 +85,9 @@ class Grid {
     std::optional<ClusterFault> fault;
     std::vector<int> sms;
   };
-  using Key = std::pair<uint64_t, uint64_t>;  // (clock, cluster)
-
   void worker();
+  void wake_waiters();
+  bool admissible(Key key) const;
   bool place_next(uint64_t clock);
   void retire(Resident& resident);
 
@@ -94,6 +101,7 @@ class Grid {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<bool> stop_{false};
+  std::atomic<uint64_t> awaited_clock_{~uint64_t{0}};  // past this clock, a host thread that waits can go on
   std::optional<Fault> fault_;
   std::exception_ptr error_;
   Counters counters_;
