@@ -56,6 +56,9 @@ function(rung_executable target name sources folder runtime)
   endif()
 endfunction()
 
+# Everything that a run needs, and nothing for the tests.
+add_custom_target(rungs)
+
 # A rung loads the emulator's runtime first: that one is always there, so that main is reached on any machine, and main
 # starts itself again under the toolkit's where it finds a GPU (common/harness). The guard build bounds every wait.
 function(add_rung folder)
@@ -65,4 +68,5 @@ function(add_rung folder)
   rung_executable(${name} ${name} "${sources}" "${bin}" "$ORIGIN/../lib")
   rung_executable(${name}_guard ${name} "${sources}" "${bin}/guard" "$ORIGIN/../../lib")
   target_compile_definitions(${name}_guard PRIVATE LADDER_GUARD)
+  add_dependencies(rungs ${name} ${name}_guard)
 endfunction()

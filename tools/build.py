@@ -5,6 +5,8 @@ well under a second when nothing changed.
 """
 
 import argparse
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -84,15 +86,10 @@ def prepare(wanted):
             note(f"{name}: its driver {driver} is too old for CUDA 13, which needs {toolkit.OLDEST_DRIVER} or newer. "
                  "Everything will run on the emulator.")
 
-    try:
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        STAMP.unlink(missing_ok=True)
-        if (FOLDER / "CMakeCache.txt").exists():  # compilers cannot be changed in a configured folder
-            (FOLDER / "CMakeCache.txt").unlink()
-            shutil.rmtree(FOLDER / "CMakeFiles", ignore_errors=True)
-    except OSError as error:
-        raise Refusal(f"{FOLDER} cannot be written: {error.strerror}. Give write access to it, or name another folder: "
-                      "LADDER_BUILD=/somewhere ./ladder build.") from None
+    STAMP.unlink(missing_ok=True)
+    if (FOLDER / "CMakeCache.txt").exists():  # compilers cannot be changed in a configured folder
+        (FOLDER / "CMakeCache.txt").unlink()
+        shutil.rmtree(FOLDER / "CMakeFiles", ignore_errors=True)
     note(f"Configuring with {cxx} and {nvcc} ...")
     configure = ["cmake", "-S", str(ROOT), "-B", str(FOLDER), "-G", "Ninja", f"-DCMAKE_BUILD_TYPE={wanted['type']}",
                  f"-DCMAKE_CXX_COMPILER={cxx}", f"-DCMAKE_CUDA_COMPILER={nvcc}", f"-DCMAKE_CUDA_HOST_COMPILER={cxx}"]
@@ -106,8 +103,27 @@ def prepare(wanted):
     return found
 
 
-def build(options=None, quiet=False):
-    """Builds what changed. With `quiet`, says nothing at the end, and nothing at all when there is nothing to do."""
+@contextlib.contextmanager
+def alone():
+    """One build at a time in a build folder; a second one waits."""
+    try:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        lock = open(FOLDER / "ladder.lock", "w")
+    except OSError as error:
+        raise Refusal(f"{FOLDER} cannot be written: {error.strerror}. Give write access to it, or name another folder: "
+                      "LADDER_BUILD=/somewhere ./ladder build.") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            note("Waiting for another build to end ...")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def build(options=None, quiet=False, target="all"):
+    """Builds what changed: everything, or the target `rungs`. With `quiet`, says nothing at the end, and nothing at all when
+    there is nothing to do."""
     if options is None:
         options = argparse.Namespace(debug=False, cublas=False, jobs=None)
         try:  # keep the kind of build that is there
@@ -116,8 +132,9 @@ def build(options=None, quiet=False):
         except (OSError, ValueError, KeyError):
             pass
     wanted = wishes(options)
-    found = remembered(wanted) or prepare(wanted)
-    run_ninja([found["ninja"], "-C", str(FOLDER), f"-j{options.jobs or cores()}"])
+    with alone():
+        found = remembered(wanted) or prepare(wanted)
+        run_ninja([found["ninja"], "-C", str(FOLDER), f"-j{options.jobs or cores()}", target])
     if not quiet:
         say(f"Built {', '.join(rungs()) or 'no rung yet'} in {os.path.relpath(FOLDER / 'bin')}/.")
 

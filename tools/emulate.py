@@ -87,7 +87,7 @@ def command(arguments):
     variables = environment(options)
     path = options.program if os.path.sep in options.program else shutil.which(options.program) or options.program
     found = refuse_unsuitable(path, options.chip)
-    build.build(quiet=True)
+    build.build(quiet=True, target="rungs")
     runtime = build.libraries() / EMULATED_RUNTIME
     if not runtime.exists():
         raise Refusal(f"{runtime} was not built; run ./ladder build.")

@@ -73,7 +73,7 @@ def command(arguments):
     options = parser.parse_args(arguments)
     if options.minutes <= 0:
         raise Refusal(f"--minutes {options.minutes:g}: expected more than 0.")
-    build.build(quiet=True)
+    build.build(quiet=True, target="rungs")
     rungs = build.rungs()
     if not rungs:
         raise Refusal("There is no rung to fuzz yet.")

@@ -77,7 +77,7 @@ def command(arguments):
         say("usage: ./ladder run                    every rung on a few shapes\n"
             "       ./ladder run stepNN [options]   one rung; ./ladder run stepNN --help lists its options")
         return 0
-    build.build(quiet=True)
+    build.build(quiet=True, target="rungs")
     if not arguments:
         return summary()
     path = build.rung(arguments[0])

@@ -40,7 +40,7 @@ class Machine:
 
     def __init__(self):
         self.home = Path(tempfile.mkdtemp(prefix="ladder-machine-"))
-        self.home.chmod(0o755)
+        self.home.chmod(0o777)  # some tests run the front door as nobody
         self.bin, self.checkout = self.home / "bin", self.home / "checkout"
         self.bin.mkdir()
         self.checkout.mkdir()
