@@ -80,8 +80,8 @@ Machine::Machine(const emu::Options& options)
     : device_(std::make_unique<emu::Device>(*emu::find_chip(options.chip), options)) {}
 
 std::optional<emu::Fault> Machine::launch(const std::string& ptx, const std::vector<uint64_t>& parameters,
-                                          const Shape& shape) {
-  dump(ptx);
+                                          const Shape& shape, bool valid) {
+  if (valid) dump(ptx);
   std::shared_ptr<emu::Module> module = device_->load(ptx, "probe.ptx");
   const emu::Kernel* kernel = module->kernel("probe");
   if (!kernel) throw std::logic_error("the program has no kernel `probe`");
@@ -92,17 +92,28 @@ std::optional<emu::Fault> Machine::launch(const std::string& ptx, const std::vec
   return device_->launch(*kernel, config, std::as_bytes(std::span(parameters)));
 }
 
-std::string fault(const std::string& body, const Shape& shape, int* error) {
+namespace {
+
+std::string report_of(const std::string& body, const Shape& shape, int* error, bool valid) {
   Machine machine;
   std::vector<uint64_t> parameters{machine.buffer(std::vector<uint64_t>(256)),
                                    machine.buffer(std::vector<uint64_t>(256))};
-  std::optional<emu::Fault> fault = machine.launch(kernel(body, 2), parameters, shape);
+  std::optional<emu::Fault> fault = machine.launch(kernel(body, 2), parameters, shape, valid);
   if (!fault) {
     FAIL("the program was expected to fault:\n" << body);
     return {};
   }
   if (error) *error = fault->error;
   return fault->report;
+}
+
+}  // namespace
+
+std::string fault(const std::string& body, const Shape& shape, int* error) {
+  return report_of(body, shape, error, true);
+}
+std::string refusal(const std::string& body) {
+  return report_of(body, {}, nullptr, false);
 }
 
 std::vector<uint64_t> evaluate(const Operation& operation, const std::vector<std::vector<uint64_t>>& sources) {

@@ -53,7 +53,8 @@ class Machine {
   }
 
   /// Runs PTX text (a whole module with the entry `probe`).
-  std::optional<emu::Fault> launch(const std::string& ptx, const std::vector<uint64_t>& parameters, const Shape& = {});
+  std::optional<emu::Fault> launch(const std::string& ptx, const std::vector<uint64_t>& parameters,
+                                   const Shape& shape = {}, bool valid = true);
 
  private:
   std::unique_ptr<emu::Device> device_;
@@ -73,6 +74,8 @@ std::vector<T> run(const std::string& body, size_t count, const std::vector<uint
 
 /// The report of the fault in which `body` ends; fails the test when it ends well. Parameters as of run().
 std::string fault(const std::string& body, const Shape& shape = {}, int* error = nullptr);
+/// The same for a body that ptxas would refuse too, which is therefore not dumped.
+std::string refusal(const std::string& body);
 
 /// One instruction (or a few) on many values. `text` reads %a, %b, %c and writes %d, registers of the given widths.
 struct Operation {

@@ -307,5 +307,5 @@ TEST_CASE("bar.warp.sync makes what lanes wrote visible to each other") {
 }
 
 TEST_CASE("forms that newer chips do not have are refused by name") {
-  CHECK_THAT(probe::fault("vote.ballot.b32 %r0, %p0;"), test::contains("vote.ballot.b32"));
+  CHECK_THAT(probe::refusal("vote.ballot.b32 %r0, %p0;"), test::contains("vote.ballot.b32"));
 }
