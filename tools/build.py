@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import fcntl
 import hashlib
+import itertools
 import json
 import os
 import platform
@@ -15,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from tools import machine, toolkit
@@ -57,12 +59,16 @@ def wishes(options):
     }
 
 
+def _stamp():
+    try:
+        return json.loads(STAMP.read_text())
+    except (OSError, ValueError):
+        return {}
+
+
 def remembered(wanted):
     """What the stamp says, when it was made for the same wishes and the compilers are still there."""
-    try:
-        stamp = json.loads(STAMP.read_text())
-    except (OSError, ValueError):
-        return None
+    stamp = _stamp()
     if stamp.get("wishes") != wanted or not (FOLDER / "build.ninja").exists():
         return None
     return stamp if all(os.access(stamp[tool], os.X_OK) for tool in ("cxx", "nvcc", "ninja")) else None
@@ -86,10 +92,11 @@ def prepare(wanted):
             note(f"{name}: its driver {driver} is too old for CUDA 13, which needs {toolkit.OLDEST_DRIVER} or newer. "
                  "Everything will run on the emulator.")
 
-    STAMP.unlink(missing_ok=True)
-    if (FOLDER / "CMakeCache.txt").exists():  # compilers cannot be changed in a configured folder
-        (FOLDER / "CMakeCache.txt").unlink()
+    before = _stamp()
+    if (before.get("cxx"), before.get("nvcc")) != (cxx, str(nvcc)):  # CMake cannot change compilers in a configured folder
+        (FOLDER / "CMakeCache.txt").unlink(missing_ok=True)
         shutil.rmtree(FOLDER / "CMakeFiles", ignore_errors=True)
+    STAMP.unlink(missing_ok=True)
     note(f"Configuring with {cxx} and {nvcc} ...")
     configure = ["cmake", "-S", str(ROOT), "-B", str(FOLDER), "-G", "Ninja", f"-DCMAKE_BUILD_TYPE={wanted['type']}",
                  f"-DCMAKE_CXX_COMPILER={cxx}", f"-DCMAKE_CUDA_COMPILER={nvcc}", f"-DCMAKE_CUDA_HOST_COMPILER={cxx}"]
@@ -113,11 +120,14 @@ def alone():
         raise Refusal(f"{FOLDER} cannot be written: {error.strerror}. Give write access to it, or name another folder: "
                       "LADDER_BUILD=/somewhere ./ladder build.") from None
     with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            note("Waiting for another build to end ...")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        for attempt in itertools.count():
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if attempt == 20:
+                    note("Waiting for another build to end ...")
+                time.sleep(0.1)
         yield
 
 
@@ -125,12 +135,8 @@ def build(options=None, quiet=False, target="all"):
     """Builds what changed: everything, or the target `rungs`. With `quiet`, says nothing at the end, and nothing at all when
     there is nothing to do."""
     if options is None:
-        options = argparse.Namespace(debug=False, cublas=False, jobs=None)
-        try:  # keep the kind of build that is there
-            before = json.loads(STAMP.read_text())["wishes"]
-            options.debug, options.cublas = before["type"] == "Debug", before["cublas"]
-        except (OSError, ValueError, KeyError):
-            pass
+        before = _stamp().get("wishes", {})  # keep the kind of build that is there
+        options = argparse.Namespace(debug=before.get("type") == "Debug", cublas=bool(before.get("cublas")), jobs=None)
     wanted = wishes(options)
     with alone():
         found = remembered(wanted) or prepare(wanted)
