@@ -1,0 +1,296 @@
+"""The mutants, as data: the rung, the edit, and what must be said under which schedule.
+
+Statements of blackwell.cu are named by a piece of them. Where a rung is wrong only when things happen in an unlucky
+order, the schedules that must notice are the ones named in `race`; that `earliest` says GOOD there is a fact about the
+emulator's kindest schedule, worth knowing, and not a wish."""
+
+from edits import (ACCUMULATES, ALLOC, COMMIT_ACCUMULATOR, COMMIT_EMPTY, COPY, DEALLOC, DESCRIPTOR_A, DESCRIPTOR_B, ELECT,
+                   EXPECT, FLIP, INIT_ACCUMULATOR, INIT_EMPTY, INIT_FULL, LOAD_A, LOAD_B, LOAD_TMEM, MMA, NOT_WARP_3, S0, S1,
+                   STORE, SYNC_END, SYNC_SETUP, TILE_ORIGIN, WAIT_ACCUMULATOR, WAIT_EMPTY, WAIT_FULL, WAIT_TMEM, allocates,
+                   counts, deallocates, descriptor, expects, instruction_descriptor, k_columns_at_most, k_columns_off, k_tiles,
+                   no_wait, offsets, other_parity, rows_off, start_off, swapped_offsets, tensor_load, with_offsets, without)
+from mutant import GOOD, Good, Mutant, always, hangs, mismatch, race, says, seeds, stops, waits
+from surgery import Edit, Move
+
+# ---- what is said ----------------------------------------------------------------------------------------------------
+
+LANE = "warp 0, lane 0"
+EVERYBODY = "warps 0-3, all lanes"
+NEVER_WRITTEN = "columns 0 to 31 of tensor memory, which nothing has written since they were allocated: wait first for " \
+                "the mbarrier that the MMAs' tcgen05.commit signals"
+READS_TOO_EARLY = stops(NEVER_WRITTEN, LOAD_TMEM)
+UNWRITTEN_SHARED = mismatch("outputs NaN", "inside it: rows all 128; columns all 256")
+WRONG_EVERYWHERE = mismatch("32768 of 32768 outputs compared differ", "inside it: rows all 128; columns all 256")
+
+
+def uninitialised(barrier, at, *more):
+    return says("stopped", "is no mbarrier: mbarrier.init has not been seen by now", f"{barrier}: nobody has initialised it",
+                f"at {{{at}}}", *more)
+
+
+def missing(barrier, text, parity=0, phase=0):
+    """barrier: its name. text: what the running phase lacks."""
+    return f"waits for {barrier}: the phase of parity {parity} to end; phase {phase} is running, of parity {phase % 2}, {text}"
+
+
+def barrier_0_without(warp):
+    return f"waits at barrier 0: 96 of 128 threads have arrived; warps not waiting there: {warp}"
+
+
+def arrives_too_often(phase, *more):
+    return says("stopped", "mbarrier arrive beyond its count by 1", "(now 1)",
+                f"tile_full: phase {phase} is running, of parity {phase % 2}, 0 of 1 arrival missing, 12288 bytes missing",
+                f"initialised: {{{INIT_FULL}}}", f"signalled so far: arrive.expect_tx, warp 0, {{{EXPECT}}}",
+                f"at {{{EXPECT}}}", *more)
+
+
+ARRIVES_TOO_OFTEN = stops("mbarrier arrive beyond its count by 1", EXPECT)  # in whatever phase
+TOO_MANY_BYTES = hangs(f"{LANE} at {{{WAIT_FULL}}}", "waits for tile_full", "bytes more than were expected")
+
+MUTANTS = (
+    # The clean, unedited copy: the machinery alone breaks nothing.
+    Mutant("unedited", S0, (), race(GOOD, GOOD, GOOD)),
+    Mutant("unedited", S1, (), race(GOOD, GOOD, GOOD)),
+    Mutant("unedited, position codes", S1, (), always(GOOD), shape="300x264x56", input="position"),
+    Mutant("unedited, strict", S1, (), always(GOOD), strict=True),
+
+    # ---- shared-memory descriptors -----------------------------------------------------------------------------------
+    Mutant("descriptor without its version bit", S1, (descriptor(DESCRIPTOR_A, lambda word: word & ~(1 << 46)),),
+           always(stops("the shared-memory descriptor of A is 0x0000000800800040: bits 46-48 are 0b000, tcgen05 wants 0b001. "
+                        "Set bit 46", MMA, f"by block (0,0,0), {LANE}: tcgen05.mma",
+                        "rule: PTX ISA, tcgen05 shared memory descriptor"))),
+    Mutant("descriptor with layout 3", S1, (descriptor(DESCRIPTOR_B, lambda word: word | 3 << 61),),
+           always(stops("the shared-memory descriptor of B is 0x6000400801000140: layout 3 (bits 61-63) does not exist. 0 is "
+                        "no swizzle", MMA, "rule: PTX ISA, tcgen05 shared memory descriptor"))),
+    Mutant("offsets of A swapped", S0, (descriptor(DESCRIPTOR_A, swapped_offsets),),
+           always(stops("A (128 rows of f16, K-major, no swizzle; descriptor: start 0x400, leading offset 128, stride "
+                        "offset 2048 bytes) is read from shared address 0x400 to 0x7cff, but this CTA has 0x400 to", MMA,
+                        "rule: PTX ISA, tcgen05 canonical layouts"))),
+    Mutant("offsets of B swapped", S1, (descriptor(DESCRIPTOR_B, swapped_offsets),),
+           always(stops("B (256 rows of f16, K-major, no swizzle; descriptor: start 0x1400, leading offset 128, stride "
+                        "offset 4096 bytes) is read from shared address 0x1400 to 0x204ff, but this CTA has 0x400 to", MMA))),
+    Mutant("leading offset of A as its stride", S1,
+           (descriptor(DESCRIPTOR_A, lambda word: with_offsets(word, offsets(word)[1], offsets(word)[1])),),
+           always(WRONG_EVERYWHERE)),
+    Mutant("A starts 16 bytes late", S1, (start_off(DESCRIPTOR_A, 16),),
+           always(mismatch("what arrived: rows arrived shifted: row i holds what belongs to row i + 1")), input="position"),
+    Mutant("B starts 16 bytes late, and ends in the barriers", S1, (start_off(DESCRIPTOR_B, 16),),
+           always(mismatch("128 of 32768 outputs NaN",
+                           "what arrived: columns arrived shifted: column i holds what belongs to column i + 1")),
+           input="position"),
+    Mutant("B starts 4096 bytes late, and ends beyond shared memory", S1, (start_off(DESCRIPTOR_B, 4096),),
+           always(stops("B (256 rows of f16, K-major, no swizzle; descriptor: start 0x2400, leading offset 4096, stride "
+                        "offset 128 bytes) is read from shared address 0x2400 to 0x43ff, but this CTA has 0x400 to", MMA))),
+
+    # ---- instruction descriptor --------------------------------------------------------------------------------------
+    Mutant("instruction descriptor with a reserved bit", S1, (instruction_descriptor(lambda word: word | 1 << 6),),
+           always(stops("the instruction descriptor is 0x08400050: bit 6 is reserved and must be 0", MMA,
+                        "rule: PTX ISA, tcgen05 instruction descriptor"))),
+    Mutant("instruction descriptor with a type of another kind", S1, (instruction_descriptor(lambda word: word | 2 << 7),),
+           always(stops("the instruction descriptor is 0x08400110: type 2 of A (bits 7-9); kind::f16 takes 0 (f16) or 1 "
+                        "(bf16)", MMA))),
+    Mutant("instruction descriptor with N = 264", S1,
+           (instruction_descriptor(lambda word: word & ~(63 << 17) | 264 // 8 << 17),),
+           always(stops("the instruction descriptor is 0x08420010: N is 264 (bits 17-22); kind::f16 with cta_group::1 "
+                        "takes 8 to 256 in steps of 8", MMA, "rule: PTX ISA, tcgen05 matrix shape"))),
+    Mutant("N larger than the allocation", S1, (allocates(128), deallocates(128)),
+           always(stops("tcgen05.mma writes D to columns 0 to 255: column 128 is not allocated", MMA))),
+    Mutant("bf16 named for fp16 data", S0, (instruction_descriptor(lambda word: word | 1 << 7 | 1 << 10),),
+           always(WRONG_EVERYWHERE)),
+
+    # ---- bytes that tile_full expects --------------------------------------------------------------------------------
+    Mutant("16 bytes too many expected", S0, (expects(12288 + 16),),
+           always(hangs(*waits(LANE, WAIT_FULL, missing("tile_full", "0 of 1 arrival missing, 16 bytes missing")),
+                        f"initialised: {{{INIT_FULL}}}", f"signalled so far: arrive.expect_tx, warp 0, {{{EXPECT}}}",
+                        *waits("warp 0, lanes 0xfffffffe; warps 1-3, all lanes", WAIT_ACCUMULATOR,
+                               missing("accumulator_full", "1 of 1 arrival missing")),
+                        f"nobody has signalled it since its mbarrier.init, {{{INIT_ACCUMULATOR}}}"))),
+    Mutant("16 bytes too many expected", S1, (expects(12288 + 16),),
+           always(hangs(*waits(LANE, WAIT_FULL, missing("tile_full", "0 of 1 arrival missing, 16 bytes missing"))))),
+    Mutant("A's bytes expected only", S0, (expects(4096),),
+           race(GOOD, UNWRITTEN_SHARED,
+                seeds(UNWRITTEN_SHARED, hangs(*waits(LANE, WAIT_FULL, missing(
+                    "tile_full", "0 of 1 arrival missing, 8192 bytes more than were expected"))), least=4))),
+    Mutant("A's bytes expected only", S1, (expects(4096),),
+           race(TOO_MANY_BYTES, TOO_MANY_BYTES, seeds(TOO_MANY_BYTES, UNWRITTEN_SHARED, least=6))),
+    Mutant("twice A's bytes expected", S1, (expects(8192),),
+           race(*2 * [hangs(*waits(LANE, WAIT_FULL, missing(
+                    "tile_full", "0 of 1 arrival missing, 4096 bytes more than were expected")))],
+                seeds(TOO_MANY_BYTES, UNWRITTEN_SHARED, least=6))),
+
+    # ---- parities ----------------------------------------------------------------------------------------------------
+    Mutant("tile_full waited for with the other parity", S0, (other_parity(WAIT_FULL),),
+           race(hangs(*waits(LANE, WAIT_FULL, missing("tile_full", "1 of 1 arrival missing", parity=1, phase=1))),
+                UNWRITTEN_SHARED, seeds(UNWRITTEN_SHARED, least=4))),
+    Mutant("tile_full waited for with the other parity", S1, (other_parity(WAIT_FULL),),
+           race(hangs(*waits(LANE, WAIT_FULL, missing("tile_full", "1 of 1 arrival missing", parity=1, phase=1))),
+                arrives_too_often(0), seeds(ARRIVES_TOO_OFTEN, WRONG_EVERYWHERE, least=6))),
+    Mutant("tile_empty waited for with the other parity", S1, (other_parity(WAIT_EMPTY),),
+           race(hangs(*waits(LANE, WAIT_EMPTY, missing("tile_empty", "1 of 1 arrival missing", parity=1, phase=1)),
+                      f"signalled so far: tcgen05.commit, warp 0, {{{COMMIT_EMPTY}}}"),
+                WRONG_EVERYWHERE, seeds(WRONG_EVERYWHERE, hangs("waits for tile_empty"), least=3))),
+    Mutant("accumulator_full waited for with the other parity", S0, (other_parity(WAIT_ACCUMULATOR),),
+           race(hangs(*waits(EVERYBODY, WAIT_ACCUMULATOR,
+                             missing("accumulator_full", "1 of 1 arrival missing", parity=1, phase=1)),
+                      f"signalled so far: tcgen05.commit, warp 0, {{{COMMIT_ACCUMULATOR}}}"),
+                READS_TOO_EARLY, READS_TOO_EARLY)),
+    Mutant("accumulator_full waited for with the other parity", S1, (other_parity(WAIT_ACCUMULATOR),),
+           race(hangs(*waits("warp 0, all lanes", WAIT_ACCUMULATOR,
+                             missing("accumulator_full", "1 of 1 arrival missing", parity=1, phase=1)),
+                      *waits("warps 1-3, all lanes", SYNC_END, barrier_0_without(0))),
+                READS_TOO_EARLY, READS_TOO_EARLY)),
+    Mutant("both parities start at 1", S1, (other_parity(WAIT_FULL), other_parity(WAIT_EMPTY)),
+           race(hangs(*waits(LANE, WAIT_FULL, missing("tile_full", "1 of 1 arrival missing", parity=1, phase=1))),
+                arrives_too_often(0), seeds(ARRIVES_TOO_OFTEN, WRONG_EVERYWHERE, hangs("waits for tile"), least=6))),
+    Mutant("parity never flipped", S1, (Edit(FLIP, r"xor\.b32 (%r\d+), (%r\d+), 1;", r"mov.b32 \1, \2;"),),
+           race(hangs(*waits(LANE, WAIT_FULL, missing("tile_full", "1 of 1 arrival missing", parity=0, phase=2)),
+                      f"signalled so far: arrive.expect_tx, warp 0, {{{EXPECT}}}", "(2 times"),
+                arrives_too_often(1), seeds(ARRIVES_TOO_OFTEN, hangs("waits for tile_full"), WRONG_EVERYWHERE, least=8))),
+    Mutant("parity never flipped, one K tile", S1, (Edit(FLIP, r"xor\.b32 (%r\d+), (%r\d+), 1;", r"mov.b32 \1, \2;"),),
+           always(GOOD), shape="128x256x16"),
+
+    # ---- waits that are missing --------------------------------------------------------------------------------------
+    Mutant("no wait for tile_full", S0, (no_wait(WAIT_FULL),),
+           race(GOOD, UNWRITTEN_SHARED, seeds(UNWRITTEN_SHARED, least=4))),
+    Mutant("no wait for tile_full", S1, (no_wait(WAIT_FULL),),
+           race(GOOD, arrives_too_often(0), seeds(ARRIVES_TOO_OFTEN, WRONG_EVERYWHERE, least=6))),
+    Mutant("no wait for tile_empty", S1, (no_wait(WAIT_EMPTY),),
+           race(GOOD, WRONG_EVERYWHERE, seeds(WRONG_EVERYWHERE, least=3))),
+    Mutant("no wait for accumulator_full", S0, (no_wait(WAIT_ACCUMULATOR),), race(GOOD, READS_TOO_EARLY, READS_TOO_EARLY)),
+    Mutant("no wait for accumulator_full", S1, (no_wait(WAIT_ACCUMULATOR),),
+           race(mismatch("columns 0-31", "what arrived: only K tile 0 (k = 0..15) was summed"),
+                READS_TOO_EARLY, READS_TOO_EARLY)),
+    Mutant("no wait for the registers", S1, (without(WAIT_TMEM, r"tcgen05\.wait::ld"),), always(GOOD)),
+    Mutant("no wait for the registers, strict", S1, (without(WAIT_TMEM, r"tcgen05\.wait::ld"),),
+           always(mismatch("32768 of 32768 outputs NaN", "0xffffdead")), strict=True),
+
+    # ---- commits -----------------------------------------------------------------------------------------------------
+    Mutant("no commit to accumulator_full", S0, (without(COMMIT_ACCUMULATOR, r"tcgen05\.commit"),),
+           always(hangs(*waits(EVERYBODY, WAIT_ACCUMULATOR, missing("accumulator_full", "1 of 1 arrival missing")),
+                        f"nobody has signalled it since its mbarrier.init, {{{INIT_ACCUMULATOR}}}"))),
+    Mutant("no commit to accumulator_full", S1, (without(COMMIT_ACCUMULATOR, r"tcgen05\.commit"),),
+           always(hangs(*waits(EVERYBODY, WAIT_ACCUMULATOR, missing("accumulator_full", "1 of 1 arrival missing")),
+                        f"nobody has signalled it since its mbarrier.init, {{{INIT_ACCUMULATOR}}}"))),
+    Mutant("no commit to tile_empty", S1, (without(COMMIT_EMPTY, r"tcgen05\.commit"),),
+           always(hangs(*waits(LANE, WAIT_EMPTY, missing("tile_empty", "1 of 1 arrival missing")),
+                        f"nobody has signalled it since its mbarrier.init, {{{INIT_EMPTY}}}"))),
+    Mutant("commit to tile_empty before the MMA", S1, (Move(COMMIT_EMPTY, MMA),),
+           race(GOOD, WRONG_EVERYWHERE, seeds(WRONG_EVERYWHERE, least=3))),
+    Mutant("commit to accumulator_full before the MMA", S0, (Move(COMMIT_ACCUMULATOR, MMA),),
+           race(GOOD, READS_TOO_EARLY, seeds(READS_TOO_EARLY, least=2))),
+
+    # ---- mbarrier.init -----------------------------------------------------------------------------------------------
+    Mutant("tile_full counts two arrivals", S0, (counts(INIT_FULL, 2),),
+           always(hangs(*waits(LANE, WAIT_FULL, missing("tile_full", "1 of 2 arrivals missing")),
+                        f"initialised: {{{INIT_FULL}}}"))),
+    Mutant("tile_empty counts two arrivals", S1, (counts(INIT_EMPTY, 2),),
+           always(hangs(*waits(LANE, WAIT_EMPTY, missing("tile_empty", "1 of 2 arrivals missing")),
+                        f"initialised: {{{INIT_EMPTY}}}",
+                        f"signalled so far: tcgen05.commit, warp 0, {{{COMMIT_EMPTY}}}", "(1 time,"))),
+    Mutant("accumulator_full counts two arrivals", S1, (counts(INIT_ACCUMULATOR, 2),),
+           always(hangs(*waits(EVERYBODY, WAIT_ACCUMULATOR, missing("accumulator_full", "1 of 2 arrivals missing")),
+                        f"signalled so far: tcgen05.commit, warp 0, {{{COMMIT_ACCUMULATOR}}}"))),
+    Mutant("tile_full not initialised", S1, (without(INIT_FULL, r"mbarrier\.init"),),
+           always(uninitialised("tile_full", EXPECT, f"by block (0,0,0), {LANE}: mbarrier.arrive.expect_tx"))),
+    Mutant("tile_empty not initialised", S1, (without(INIT_EMPTY, r"mbarrier\.init"),),
+           race(uninitialised("tile_empty", COMMIT_EMPTY), uninitialised("tile_empty", WAIT_EMPTY),
+                seeds(uninitialised("tile_empty", COMMIT_EMPTY), uninitialised("tile_empty", WAIT_EMPTY), least=8))),
+    Mutant("accumulator_full not initialised", S1, (without(INIT_ACCUMULATOR, r"mbarrier\.init"),),
+           always(uninitialised("accumulator_full", WAIT_ACCUMULATOR))),
+
+    # ---- accumulator and tensor memory -------------------------------------------------------------------------------
+    Mutant("first MMA accumulates", S0, (ACCUMULATES,),
+           always(stops("tcgen05.mma adds to columns 0 to 255 of tensor memory, which nothing has written since they were "
+                        "allocated: the first MMA of a tile must run with enable-input-d false", MMA))),
+    Mutant("first MMA accumulates", S1, (ACCUMULATES,),
+           always(stops("tcgen05.mma adds to columns 0 to 255 of tensor memory, which nothing has written", MMA))),
+    Mutant("loop starts at K tile 1", S1, (ACCUMULATES, k_columns_off(LOAD_A, 2), k_columns_off(LOAD_B, 2), k_tiles(-1)),
+           always(stops("tcgen05.mma adds to columns 0 to 255 of tensor memory, which nothing has written", MMA))),
+    Mutant("no dealloc", S0, (without(DEALLOC, r"tcgen05\.dealloc"),),
+           always(says("stopped",
+                       "the CTA ends with 256 columns of tensor memory still allocated: tcgen05.dealloc them before the kernel "
+                       "ends", "rule: PTX ISA, tcgen05.dealloc"))),
+    Mutant("dealloc of half the columns", S1, (deallocates(128),),
+           always(stops("tcgen05.dealloc of 128 columns at 0x00000000: this CTA has no such allocation (it holds 256 "
+                        "columns now)", DEALLOC))),
+    Mutant("alloc of 200 columns", S1, (allocates(200),),
+           always(stops("tcgen05.alloc of 200 columns: it must be a power of two from 32 to 512", ALLOC))),
+    Mutant("alloc of 512 columns twice", S1,
+           (Edit(ALLOC, r"(tcgen05\.alloc\S+ \[%r\d+\]), %r\d+;", r"\1, 512; \1, 512;"),),
+           always(hangs(*waits("warp 0, all lanes", ALLOC,
+                               "waits in tcgen05.alloc for 512 columns of tensor memory: 512 of 512 are in use on this SM, 512 "
+                               "by this CTA"),
+                        *waits("warps 1-3, all lanes", SYNC_SETUP, barrier_0_without(0))))),
+    Mutant("tcgen05.ld of warp 0's lanes by all warps", S0, (tensor_load("and.b32 q, q, 65535"),),
+           always(stops("tcgen05.ld of lane 0 by warp", LOAD_TMEM, "rule: PTX ISA, tcgen05.ld: access restrictions"))),
+    Mutant("tcgen05.ld one step too far to the right", S1, (tensor_load("add.s32 q, q, 32"),),
+           always(stops("tcgen05.ld reads columns 256 to 287: column 256 is not allocated", LOAD_TMEM))),
+
+    # ---- TMA ---------------------------------------------------------------------------------------------------------
+    Mutant("A loaded one tile too far down", S1, (rows_off(LOAD_A, 128),),
+           always(mismatch("wrong in 8 of 8", "what arrived: rows arrived shifted: row i holds what belongs to row i + 128")),
+           shape="1024x32x64", input="position"),
+    Mutant("A and B loaded one K tile late", S1, (k_columns_off(LOAD_A, 2), k_columns_off(LOAD_B, 2)),
+           always(mismatch("what arrived: K tile 0 (k = 0..15) was lost: the accumulator started afresh at K tile 1")),
+           input="position"),
+    Mutant("A loaded one K tile late", S1, (k_columns_off(LOAD_A, 2),),
+           always(mismatch("what arrived: K tile i + 1 of A met K tile i of B (fits 16 of 16"))),
+    Mutant("last K tile replaced by the one before it", S1, (k_columns_at_most(LOAD_A, 4), k_columns_at_most(LOAD_B, 4)),
+           always(mismatch("what arrived: K slice 2 (k = 32..47) arrived in place of slice 3")), input="position"),
+    Mutant("box to a misaligned shared address", S1,
+           (Edit(LOAD_A, COPY, r"\1 [\2+16], [\3, {\4, \5, \6}], [\7];"),),
+           always(stops("TMA load: shared address 0x410 must be a multiple of 128 bytes; it is 16 past one", LOAD_A))),
+    Mutant("tensor map at a misaligned address", S1, (Edit(LOAD_B, COPY, r"\1 [\2], [\3+8, {\4, \5, \6}], [\7];"),),
+           always(stops("a map must be aligned to 64 bytes; pass it as a `const __grid_constant__ CUtensorMap` "
+                        "parameter", LOAD_B))),
+    Mutant("tensor map that is none", S1, (Edit(LOAD_A, COPY, r"\1 [\2], [\3+64, {\4, \5, \6}], [\7];"),),
+           always(stops("were not made by cuTensorMapEncodeTiled; is the operand the map's address", LOAD_A))),
+    Mutant("tensor map at no address", S1,
+           (Edit(LOAD_A, COPY, r"{ .reg .b64 q; mov.u64 q, 64; \1 [\2], [q, {\4, \5, \6}], [\7]; }"),),
+           always(stops("read of 128 bytes at global address 0x40: a null pointer", LOAD_A))),
+
+    # ---- who does it -------------------------------------------------------------------------------------------------
+    Mutant("all lanes of warp 0 load and multiply", S1,
+           (Edit(ELECT, r"\{ \.reg \.pred p; elect\.sync.*selp\.u32 (%r\d+), 1, 0, p; \}", r"mov.b32 \1, 1;"),),
+           always(arrives_too_often(0, "by block (0,0,0), warp 0, lane 1: mbarrier.arrive.expect_tx"))),
+    Mutant("no CTA barrier after the setup", S1, (Edit(SYNC_SETUP, r"bar\.sync 0;", ""),),
+           race(uninitialised("tile_full", EXPECT), uninitialised("tile_full", EXPECT),
+                seeds(uninitialised("tile_full", EXPECT), uninitialised("accumulator_full", WAIT_ACCUMULATOR),
+                      stops("tcgen05.ld of lane", LOAD_TMEM), least=8))),
+    Mutant("warp 3 passes the CTA barrier after the setup by", S1, (Edit(SYNC_SETUP, r"bar\.sync 0;", NOT_WARP_3),),
+           race(*2 * [hangs(*waits("warps 0-2, all lanes", SYNC_SETUP, barrier_0_without(3)),
+                            *waits("warp 3, all lanes", WAIT_ACCUMULATOR, "waits for accumulator_full"))],
+                seeds(hangs(*waits("warps 0-2, all lanes", SYNC_SETUP, barrier_0_without(3))),
+                      uninitialised("accumulator_full", WAIT_ACCUMULATOR, "by block (0,0,0), warp 3"), least=8))),
+    Mutant("no CTA barrier before the dealloc", S1, (Edit(SYNC_END, r"bar\.sync 0;", ""),),
+           race(GOOD, GOOD, seeds(stops("tcgen05.ld reads columns", LOAD_TMEM), least=2))),
+    Mutant("CTA barrier where one lane runs", S1, (Edit(EXPECT, r"(mbarrier\.arrive.*)", r"bar.sync 0; \1"),),
+           always(hangs(*waits(LANE, EXPECT,
+                               "waits at an .aligned instruction for lanes 0xfffffffe of its warp, which are elsewhere: all "
+                               "lanes must execute it together")))),
+
+    # ---- loop and store ----------------------------------------------------------------------------------------------
+    Mutant("one K tile too few", S1, (k_tiles(-1),),
+           always(mismatch("what arrived: only K tiles 0 to 2 arrived")), input="position"),
+    Mutant("one K tile too few", S1, (k_tiles(-1),),
+           always(mismatch("what arrived: K tile 3 (k = 48..63) is missing (fits 16 of 16 outputs looked at)"))),
+    Mutant("one K tile too many", S1, (k_tiles(1),),  # beyond K TMA brings zeros: right, and only the counters tell
+           always(Good({"mmas": 5, "tma_loads": 10})), input="position"),
+    Mutant("rows and columns of the store swapped", S1,
+           (Edit(None, TILE_ORIGIN, r"mad.lo.s64 \1, \2, \4, \3;"),
+            Edit(STORE, r"(cvt\.u64\.u32 (%rd\d+), %r\d+;)", r"\1 shl.b64 \2, \2, 7;"),
+            Edit(STORE, r"or\.pred (%p\d+), %p\d+, %p\d+;", r"setp.eq.s32 \1, 0, 0;"),
+            Edit(STORE, r"st\.global\.f32 \[(%rd\d+)(?:\+(\d+))?\],",
+                 lambda m: f"st.global.f32 [{m[1]}+{128 * int(m[2] or 0)}],", times=32)),
+           always(mismatch("what arrived: D[i][j] holds what belongs to D[j][i]: rows and columns are swapped")),
+           shape="128x128x64", input="position"),
+    Mutant("row and first column of the tile swapped", S1, (Edit(None, TILE_ORIGIN, r"mad.lo.s64 \1, \2, \4, \3;"),),
+           always(says("FAULT something wrote past the end of D", "MISMATCH", "outputs never written")), shape="256x512x64"),
+    Mutant("row and first column of the tile swapped, far outside", S1,
+           (Edit(None, TILE_ORIGIN, r"mad.lo.s64 \1, \2, \4, \3;"),),
+           always(stops("it belongs to no allocation", STORE)), shape="128x8200x16"),
+    Mutant("tile indices swapped", S1,
+           (Edit("const int tile_m = static_cast", r"%ctaid\.x", "%ctaid.y"),
+            Edit("const int tile_n = static_cast", r"%ctaid\.y", "%ctaid.x")),
+           always(mismatch("outputs never written", "wrong in 2 of 3")), shape="384x256x64"),
+)
