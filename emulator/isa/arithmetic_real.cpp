@@ -17,7 +17,7 @@ float add(float a, float b) {
   a = taken<M>(a);
   b = taken<M>(b);
   if constexpr (M::kRound == Round::nearest_even) return given<M>(a + b);
-  return given<M>(zero_sum<M>(rounded<M>(add_odd(a, b)), a, b));
+  return given<M>(rounded<M>(sum_odd<M>(a, b)));
 }
 template <class M>
 double add(double a, double b) {
@@ -45,9 +45,7 @@ float multiply_add(float a, float b, float c) {
   a = taken<M>(a);
   b = taken<M>(b);
   c = taken<M>(c);
-  double product = double{a} * b;
-  float sum = rounded<M>(add_odd(product, c));
-  return given<M>(zero_sum<M>(sum, static_cast<float>(std::copysign(1.0, product)), c));
+  return given<M>(rounded<M>(sum_odd<M>(double{a} * b, c)));
 }
 template <class M>
 double multiply_add(double a, double b, double c) {

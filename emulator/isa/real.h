@@ -50,11 +50,13 @@ inline float rounded(double odd) {
   return std::bit_cast<float>(encode<F32>(odd, M::kRound));
 }
 
-/// In round-down a sum of zero is -0 unless both parts are +0; other roundings give +0, as add_odd does.
-template <class M, class T>
-inline T zero_sum(T sum, T a, T b) {
+/// An exact sum of a and b, rounded to odd. In round-down one of zero is -0 unless both parts are +0; in the other
+/// roundings it is as add_odd has it.
+template <class M>
+inline double sum_odd(double a, double b) {
+  const double sum = add_odd(a, b);
   if constexpr (M::kRound == Round::down)
-    if (sum == 0) return std::signbit(a) || std::signbit(b) ? T{-0.0} : T{0.0};
+    if (sum == 0) return std::signbit(a) || std::signbit(b) ? -0.0 : 0.0;
   return sum;
 }
 
