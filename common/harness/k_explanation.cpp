@@ -73,6 +73,16 @@ std::set<std::string> explanations(const HostMatrix& a, const HostMatrix& b, DTy
     }
   }
 
+  constexpr size_t kMostPairs = 64 * 64;
+  for (size_t t = 0; t < tiles; ++t) {
+    if (tiles > 2 && fits(static_cast<double>(tiles) * part[t]))
+      found.insert(fmt::format("{} was summed {} times, and no other", name(t), tiles));
+    for (size_t other = 0; other < tiles && tiles * tiles <= kMostPairs; ++other) {
+      if (other != t && fits(full - part[t] + part[other]))
+        found.insert(fmt::format("{} was summed twice, K tile {} not at all", name(other), t));
+    }
+  }
+
   // Columns of K out of step between A and B: element k of `x` meets element other(k) of `y`.
   const auto out_of_step = [&](const auto& other) {
     double sum = 0;

@@ -56,11 +56,13 @@ std::vector<Factors> with_distinct_differences(const std::vector<Factors>& produ
   return chosen;
 }
 
-/// Weights for `count` slices, with a sum below 2^24: with different differences where that is possible (up to about 40
-/// slices), else all different (about 1300).
+/// Weights for `count` slices, with a sum below 2^24: with different differences where that is possible (up to about 50
+/// slices), else all different (about 1300). Large ones are better: beside them their differences are small, so that
+/// sums of different kinds are far apart.
 std::vector<Factors> slice_weights(int64_t count) {
   constexpr int64_t kLargestSum = (int64_t{1} << 24) - 1;
-  for (int32_t lowest = 16; lowest <= 8192 && 2 * lowest * count <= kLargestSum; lowest *= 2) {
+  for (int32_t lowest = 8192; lowest >= 16; lowest /= 2) {
+    if (2 * lowest * count > kLargestSum) continue;
     std::vector<Factors> weights = with_distinct_differences(products_from(lowest));
     if (static_cast<int64_t>(weights.size()) >= count) return weights;
   }
@@ -223,6 +225,11 @@ std::string PositionCode::decode_slices(int64_t value, int tile_k) const {
   }
   if (!missing.empty()) return any_of(missing) + " is missing";
   if (!twice.empty()) return any_of(twice) + " arrived twice";
+  for (int64_t slice = 0; slice < slices(); ++slice) {
+    if (slices() > 2 && value == slices() * weight_[static_cast<size_t>(slice)])
+      return fmt::format("K slice {} (k = {}..{}) arrived {} times, and no other", slice, slice * kSlice,
+                         std::min((slice + 1) * kSlice, shape_.k) - 1, slices());
+  }
   constexpr size_t kNamed = 3;
   for (int64_t lag = 1; lag <= 8; ++lag) {  // a ring's stage that was read too early or too late
     std::vector<std::string> places;
@@ -231,8 +238,8 @@ std::string PositionCode::decode_slices(int64_t value, int tile_k) const {
         if (other < 0 || other >= slices()) continue;
         const int64_t change = weight_[static_cast<size_t>(other)] - weight_[static_cast<size_t>(slice)];
         if (change != 0 && value == total_weight_ + change) {
-          places.push_back(fmt::format("K slice {} (k = {}..{}) arrived in place of slice {}", other, other * kSlice,
-                                       std::min((other + 1) * kSlice, shape_.k) - 1, slice));
+          places.push_back(fmt::format("K slice {} (k = {}..{}) arrived twice, slice {} not at all", other,
+                                       other * kSlice, std::min((other + 1) * kSlice, shape_.k) - 1, slice));
         }
       }
     }
@@ -254,16 +261,22 @@ std::vector<std::string> PositionCode::decode(const std::vector<WrongElement>& w
   std::map<int64_t, int64_t> row_shifts, column_shifts;
   std::map<int64_t, std::map<int64_t, int64_t>> row_sources, column_sources;
   std::map<std::string, int64_t> slice_findings;
+  int64_t doubled = 0;  // codes: they would pass for those of other rows and columns
   for (const WrongElement& element : wrong) {
     const float got = std::bit_cast<float>(element.got);
     if (!(got >= 0 && got < 0x1p24f) || got != static_cast<float>(static_cast<int64_t>(got))) continue;
     const int64_t value = static_cast<int64_t>(got);
     // Without its home slice D has no codes, only weights: zeros elsewhere say nothing about the sum over K.
-    if ((element.row + element.col) % 3 == 2 || slices() == 0) {
+    const int64_t klass = (element.row + element.col) % 3;
+    if (klass == 2 || slices() == 0) {
       const std::string slices = decode_slices(value, tile_k);
       if (!slices.empty()) ++slice_findings[slices];
     }
     if (value == total_weight_) continue;
+    if (slices() > 0 && klass != 2 && value == 2 * code_of(klass == 0 ? element.row : element.col)) {
+      ++doubled;
+      continue;
+    }
     if (value >= 1 && value <= std::min(shape_.m, codes_)) {
       ++row_shifts[value - code_of(element.row)];
       if (value != code_of(element.row)) ++row_sources[element.row][value - 1];
@@ -288,6 +301,9 @@ std::vector<std::string> PositionCode::decode(const std::vector<WrongElement>& w
   };
   const auto [finding, share] = winner(slice_findings, all);
   if (share >= kClear) lines.push_back(finding);
+  if (lines.empty() && static_cast<double>(doubled) >= kClear * static_cast<double>(all))
+    lines.push_back(
+        fmt::format("K slice {} (k = {}..{}) arrived twice", home_, home_ * kSlice, (home_ + 1) * kSlice - 1));
   report(row_shifts, row_sources, "row");
   report(column_shifts, column_sources, "column");
   if (lines.empty() && !finding.empty()) lines.push_back(finding + fmt::format(" (in {:.0f} %)", 100 * share));
