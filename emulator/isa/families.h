@@ -22,5 +22,7 @@ std::span<const Entry> tcgen05_entries();     // tcgen05
 /// bar.warp.sync and barrier.warp.sync, which share their opcodes with the CTA barriers; .warp has been taken. In
 /// warp.cpp.
 void bind_warp_barrier(Binder& binder);
+/// cp.async without .bulk; .async has been taken. In memory_async.cpp.
+void bind_copy_async(Binder& binder);
 
 }  // namespace emu::isa

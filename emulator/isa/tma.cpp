@@ -176,7 +176,7 @@ void bind_cp(Binder& binder) {
   Instruction& out = binder.out;
   bool reduces = binder.take("reduce");
   binder.take("async");
-  if (!binder.take("bulk")) binder.refuse("the emulator executes the bulk forms of cp.async only");
+  if (!binder.take("bulk")) return bind_copy_async(binder);
   if (binder.take("commit_group")) {
     out.execute = execute_commit_group;
   } else if (binder.take("wait_group")) {
