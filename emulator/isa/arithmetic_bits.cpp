@@ -149,14 +149,33 @@ Flow lop3(Warp& warp, const Instruction& instruction) {
   return Flow::next;
 }
 
+/// lop3 with .or or .and: the second result (operand 4) is (d != 0) joined with a predicate (in the list).
+template <bool kOr>
+Flow lop3_predicate(Warp& warp, const Instruction& instruction) {
+  lop3(warp, instruction);
+  const uint32_t* d = warp.read<uint32_t>(instruction.operand[0]);
+  uint32_t q = warp.predicate(warp.listed(instruction.list, 0)), some = 0;
+  for_lanes(warp.active, [&](int lane) { some |= static_cast<uint32_t>(d[lane] != 0) << lane; });
+  warp.set_predicate(instruction.operand[4], kOr ? some | q : some & q);
+  return Flow::next;
+}
+
 void bind_lop3(Binder& binder) {
-  // lop3.or.b32 d|p, a, b, c, table, q also sets a predicate.
-  if (binder.take("or") || binder.take("and")) binder.refuse("the form that also sets a predicate is not executed");
-  if (binder.count() != 5) binder.refuse("three sources and a table are wanted");
-  binder.out.operand[0] = result(binder, 0, 4);
-  for (size_t i = 1; i <= 3; ++i) binder.out.operand[i] = source(binder, i, 4);
-  binder.out.immediate = binder.immediate(4) & 0xFF;
-  binder.out.execute = lop3;
+  Instruction& out = binder.out;
+  std::string_view join = binder.take_any({"or", "and"});
+  if (binder.count() != (join.empty() ? 5u : 6u)) binder.refuse("the number of operands does not fit");
+  const ptx::Operand& results = binder.operand(0);
+  bool pair = results.kind == ptx::Operand::Kind::pair;
+  if (pair == join.empty()) binder.refuse("a predicate goes with .or and .and");
+  out.operand[0] = result(binder, pair ? results.children[0] : results, 4);
+  for (size_t i = 1; i <= 3; ++i) out.operand[i] = source(binder, i, 4);
+  out.immediate = binder.immediate(4) & 0xFF;
+  out.execute = lop3;
+  if (join.empty()) return;
+  out.operand[4] = result(binder, results.children[1], 0);
+  out.list_count = 1;
+  out.list = binder.list({source(binder, 5, 0)});
+  out.execute = join == "or" ? lop3_predicate<true> : lop3_predicate<false>;
 }
 
 enum class Logic : uint64_t { conjunction, disjunction, difference, negation };

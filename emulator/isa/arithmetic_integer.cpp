@@ -131,14 +131,6 @@ int32_t larger_relu(int32_t a, int32_t b) {
   return std::max(0, larger(a, b));
 }
 template <class T>
-T smallest(T a, T b, T c) {
-  return smaller(smaller(a, b), c);
-}
-template <class T>
-T largest(T a, T b, T c) {
-  return larger(larger(a, b), c);
-}
-template <class T>
 T sum_of_differences(T a, T b, T c) {
   return add(c, a < b ? subtract(b, a) : subtract(a, b));
 }
@@ -176,13 +168,11 @@ void bind_24(Binder& binder, bool adds) {
   part == "lo" ? bind_map<multiply_add_24_low<T>>(binder) : bind_map<multiply_add_24_high<T>>(binder);
 }
 
-/// min and max; with three sources where there are four operands.
+/// min and max.
 template <class T>
 void bind_extreme(Binder& binder, bool least) {
   if constexpr (std::is_same_v<T, int32_t>)
     if (binder.take("relu")) return least ? bind_map<smaller_relu>(binder) : bind_map<larger_relu>(binder);
-  if constexpr (sizeof(T) == 4)
-    if (binder.count() == 4) return least ? bind_map<smallest<T>>(binder) : bind_map<largest<T>>(binder);
   least ? bind_map<smaller<T>>(binder) : bind_map<larger<T>>(binder);
 }
 

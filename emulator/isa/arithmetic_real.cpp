@@ -45,6 +45,7 @@ float multiply_add(float a, float b, float c) {
   a = taken<M>(a);
   b = taken<M>(b);
   c = taken<M>(c);
+  // Not std::fma: without an FMA instruction at hand, that is a slow call for each lane.
   return given<M>(rounded<M>(sum_odd<M>(double{a} * b, c)));
 }
 template <class M>

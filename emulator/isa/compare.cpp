@@ -2,6 +2,7 @@
 // Comparison Instructions".
 
 #include <cmath>
+#include <cstring>
 #include <type_traits>
 
 #include "emulator/isa/families.h"
@@ -59,20 +60,54 @@ struct FromBf16 {
   static float value(uint16_t raw) { return bf16_to_float(raw); }
 };
 
+/// Bit i: byte i is 1. Bytes are 0 or 1.
+uint32_t pack(const uint8_t (&bytes)[kLanes]) {
+  uint32_t bits = 0;
+  for (int i = 0; i < kLanes; i += 8) {
+    uint64_t eight;
+    std::memcpy(&eight, bytes + i, 8);
+    // The product moves byte k's bit to bit 56 + k; no two meet.
+    bits |= static_cast<uint32_t>(eight * 0x0102040810204080ull >> 56) << i;
+  }
+  return bits;
+}
+
 /// The lanes (of all 32; inactive ones too) in which the relation holds.
 template <class Raw, class Reader, int kStride = 1>
 uint32_t relation_holds(const Raw* a, const Raw* b, uint64_t outcomes) {
-  uint32_t less = 0, equal = 0, greater = 0;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    auto x = Reader::value(a[lane * kStride]);
-    auto y = Reader::value(b[lane * kStride]);
-    less |= static_cast<uint32_t>(x < y) << lane;
-    equal |= static_cast<uint32_t>(x == y) << lane;
-    greater |= static_cast<uint32_t>(x > y) << lane;
+  auto lanes = [&](auto compare) {
+    uint8_t holds[kLanes];
+    for (int lane = 0; lane < kLanes; ++lane)
+      holds[lane] = compare(Reader::value(a[lane * kStride]), Reader::value(b[lane * kStride]));
+    return pack(holds);
+  };
+  // A relation that holds for unordered values is the opposite of one that does not.
+  bool opposite = outcomes & kUnordered;
+  uint32_t bits = 0;
+  switch (opposite ? ~outcomes & 7 : outcomes) {
+    case kLess:
+      bits = lanes([](auto x, auto y) { return x < y; });
+      break;
+    case kLess | kEqual:
+      bits = lanes([](auto x, auto y) { return x <= y; });
+      break;
+    case kEqual:
+      bits = lanes([](auto x, auto y) { return x == y; });
+      break;
+    case kGreater:
+      bits = lanes([](auto x, auto y) { return x > y; });
+      break;
+    case kGreater | kEqual:
+      bits = lanes([](auto x, auto y) { return x >= y; });
+      break;
+    case kLess | kGreater:
+      bits = lanes([](auto x, auto y) { return (x < y) | (x > y); });
+      break;
+    case kLess | kEqual | kGreater:
+      bits = lanes([](auto x, auto y) { return (x == x) & (y == y); });
+      break;
   }
-  uint32_t unordered = ~(less | equal | greater);
-  return (outcomes & kLess ? less : 0) | (outcomes & kEqual ? equal : 0) | (outcomes & kGreater ? greater : 0) |
-         (outcomes & kUnordered ? unordered : 0);
+  return opposite ? ~bits : bits;
 }
 
 enum : uint64_t { kAnd = 1, kOr = 2, kXor = 3, kCombine = 0xF };

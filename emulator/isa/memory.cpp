@@ -27,7 +27,11 @@ template <class Memory, class Register>
 Flow load(Warp& warp, const Instruction& instruction) {
   std::byte* at[kLanes];
   uint32_t bytes = static_cast<uint32_t>(sizeof(Memory)) * instruction.list_count;
-  resolve(warp, space_of(instruction), instruction.address, bytes, bytes, Access::read, at);
+  bool row = resolve(warp, space_of(instruction), instruction.address, bytes, bytes, Access::read, at);
+  if (sizeof(Memory) == sizeof(Register) && row && instruction.list_count == 1) {
+    std::memcpy(warp.write<std::byte>(warp.listed(instruction.list, 0)), at[0], sizeof(Memory) * kLanes);
+    return Flow::next;
+  }
   for (uint32_t i = 0; i < instruction.list_count; ++i) {
     Register* d = warp.write<Register>(warp.listed(instruction.list, i));
     active_lanes(warp, [&](int lane) {
@@ -43,7 +47,11 @@ template <class Memory, class Register>
 Flow store(Warp& warp, const Instruction& instruction) {
   std::byte* at[kLanes];
   uint32_t bytes = static_cast<uint32_t>(sizeof(Memory)) * instruction.list_count;
-  resolve(warp, space_of(instruction), instruction.address, bytes, bytes, Access::write, at);
+  bool row = resolve(warp, space_of(instruction), instruction.address, bytes, bytes, Access::write, at);
+  if (sizeof(Memory) == sizeof(Register) && row && instruction.list_count == 1) {
+    std::memcpy(at[0], warp.read<std::byte>(warp.listed(instruction.list, 0)), sizeof(Memory) * kLanes);
+    return Flow::next;
+  }
   for (uint32_t i = 0; i < instruction.list_count; ++i) {
     const Register* s = warp.read<Register>(warp.listed(instruction.list, i));
     active_lanes(warp, [&](int lane) {

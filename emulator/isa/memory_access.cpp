@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "emulator/isa/lanes.h"
 #include "emulator/machine/address.h"
 #include "emulator/machine/cluster.h"
 #include "emulator/machine/grid.h"
@@ -163,13 +164,16 @@ void lane_addresses(const Warp& warp, const AddressOperand& operand, uint64_t (&
   }
 }
 
-void resolve(Warp& warp, MemorySpace space, const AddressOperand& operand, uint32_t bytes, uint32_t align,
+bool resolve(Warp& warp, MemorySpace space, const AddressOperand& operand, uint32_t bytes, uint32_t align,
              Access access, std::byte* (&at)[kLanes]) {
   uint64_t address[kLanes];
   lane_addresses(warp, operand, address);
-  for_lanes(warp.active, [&](int lane) {
-    if (address[lane] & (align - 1)) misaligned(space, address[lane], bytes, align);
-  });
+  uint64_t low_bits = 0;
+  active_lanes(warp, [&](int lane) { low_bits |= address[lane]; });
+  if (low_bits & (align - 1))
+    for_lanes(warp.active, [&](int lane) {
+      if (address[lane] & (align - 1)) misaligned(space, address[lane], bytes, align);
+    });
   uint64_t lanes_in_global = 0;
   if (space == MemorySpace::global) lanes_in_global = static_cast<uint64_t>(std::popcount(warp.active));
   if (space == MemorySpace::generic)
@@ -179,8 +183,9 @@ void resolve(Warp& warp, MemorySpace space, const AddressOperand& operand, uint3
     if (access != Access::read) warp.counters.bytes_to_global += lanes_in_global * bytes;
   }
   if (access != Access::read) warp.cta.cluster.note_effect();
-  if (resolve_together(warp, space, address, bytes, access, at)) return;
+  if (resolve_together(warp, space, address, bytes, access, at)) return at[0] != at[1];
   for_lanes(warp.active, [&](int lane) { at[lane] = door(warp, space, lane, address[lane], bytes, access); });
+  return false;
 }
 
 }  // namespace emu::isa

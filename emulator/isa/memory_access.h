@@ -32,8 +32,9 @@ AddressOperand bind_address(Binder& binder, size_t operand, MemorySpace space);
 void lane_addresses(const Warp& warp, const AddressOperand& operand, uint64_t (&address)[kLanes]);
 
 /// Where each active lane's `bytes` bytes lie. Throws Trap when an address is not a multiple of `align` or belongs to
-/// nobody. Counts the bytes that cross to or from global memory.
-void resolve(Warp& warp, MemorySpace space, const AddressOperand& operand, uint32_t bytes, uint32_t align,
+/// nobody. Counts the bytes that cross to or from global memory. True when all 32 lanes are active and their bytes
+/// follow each other.
+bool resolve(Warp& warp, MemorySpace space, const AddressOperand& operand, uint32_t bytes, uint32_t align,
              Access access, std::byte* (&at)[kLanes]);
 
 }  // namespace emu::isa

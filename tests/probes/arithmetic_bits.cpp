@@ -154,6 +154,22 @@ TEST_CASE("lop3 does every function of three bits") {
         a, b, c);
 }
 
+TEST_CASE("lop3 may set a predicate too") {
+  auto list = probe::corners<uint32_t>(10);
+  auto [a, b] = probe::pairs(list);
+  for (bool disjunction : {true, false})
+    for (bool sink : {true, false})
+      check<uint32_t, uint32_t, uint32_t>(
+          std::string("{ .reg .pred p, q; setp.lt.u32 q, %a, 40; lop3.") + (disjunction ? "or" : "and") + ".b32 " +
+              (sink ? "_" : "%d") + "|p, %a, %b, 0, 0xC0, q; selp.b32 " +
+              (sink ? "%d, 1, 0, p; }" : "%d, %d, -1, p; }"),
+          [&](uint32_t x, uint32_t y) {  // table 0xC0 is a & b
+            bool p = disjunction ? (x & y) != 0 || x < 40 : (x & y) != 0 && x < 40;
+            return sink ? p : p ? x & y : 0xFFFFFFFFu;
+          },
+          a, b);
+}
+
 TEST_CASE("logic on predicates") {
   auto [a, b] = probe::pairs(probe::corners<uint32_t>(4));
   auto text = [](const std::string& op) {
