@@ -14,18 +14,30 @@ enum class Kind : uint64_t { sync, arrive, red_popc, red_and, red_or };
 
 constexpr const char* kSource = "PTX ISA, barrier{.cta}";
 
+/// The value that all active lanes must agree on: an H200 faults with 715 where they do not.
+uint32_t uniform(const Warp& warp, const Slot& slot, const char* what) {
+  uint32_t value = static_cast<uint32_t>(warp.scalar(slot, std::countr_zero(warp.active)));
+  for_lanes(warp.active, [&](int lane) {
+    uint32_t other = static_cast<uint32_t>(warp.scalar(slot, lane));
+    if (other != value)
+      throw Trap(FaultCode::illegal_instruction,
+                 fmt::format("the barrier's {} differs between the lanes of the warp ({} and {})", what, value, other),
+                 kSource);
+  });
+  return value;
+}
+
 /// Operands: 0 barrier number, 1 thread count (absent: everyone), 2 predicate of .red, 3 its result.
 Flow execute_barrier(Warp& warp, const Instruction& instruction) {
   Cta& cta = warp.cta;
   Cluster& cluster = cta.cluster;
   Kind kind = static_cast<Kind>(instruction.modifiers);
-  int first = std::countr_zero(warp.active);
-  uint64_t number = warp.scalar(instruction.operand[0], first);
+  uint64_t number = uniform(warp, instruction.operand[0], "number");
   if (number > 15)
     throw Trap(FaultCode::illegal_instruction, fmt::format("barrier {}: a CTA has barriers 0 to 15", number), kSource);
   NamedBarrier& barrier = cta.barriers[number];
   bool everyone = !instruction.operand[1].present();
-  uint32_t wanted = everyone ? 0 : static_cast<uint32_t>(warp.scalar(instruction.operand[1], first));
+  uint32_t wanted = everyone ? 0 : uniform(warp, instruction.operand[1], "thread count");
   if (!everyone && (wanted == 0 || wanted % 32))
     throw Trap(
         FaultCode::illegal_instruction,
@@ -39,13 +51,12 @@ Flow execute_barrier(Warp& warp, const Instruction& instruction) {
         kSource);
   barrier.everyone = everyone;
   barrier.wanted = wanted;
-  // With a count, a warp adds 32 whoever of it is active (for .aligned ones that is all); without, the lanes that are
-  // here.
   uint32_t lanes = warp.active;
-  uint32_t threads = everyone || !instruction.aligned ? static_cast<uint32_t>(std::popcount(lanes)) : 32;
-  if (instruction.operand[2].present())
-    barrier.predicate_count += static_cast<uint32_t>(std::popcount(warp.predicate(instruction.operand[2]) & lanes));
-  cluster.barrier_arrive(warp, static_cast<uint32_t>(number), threads);
+  if (instruction.operand[2].present()) {
+    barrier.votes += static_cast<uint32_t>(std::popcount(lanes));
+    barrier.trues += static_cast<uint32_t>(std::popcount(warp.predicate(instruction.operand[2]) & lanes));
+  }
+  cluster.barrier_arrive(warp, static_cast<uint32_t>(number), lanes);
   if (kind == Kind::arrive) {
     cluster.barrier_check(cta, static_cast<uint32_t>(number));
     return Flow::next;

@@ -40,7 +40,7 @@ Flow execute_brx(Warp& warp, const Instruction& instruction) {
   auto last = std::prev(lanes_by_target.end());
   for (auto it = lanes_by_target.begin(); it != lanes_by_target.end(); ++it) {
     if (it == last && !fall_through) break;
-    cluster.split(warp, it->second, it->first, instruction.reconverge);
+    cluster.part(warp, it->second, it->first, instruction.reconverge);
   }
   if (fall_through) return Flow::next;
   group->pc = last->first;

@@ -47,7 +47,13 @@ Flow execute_alloc(Warp& warp, const Instruction& instruction) {
                "tcgen05.alloc after this CTA gave up the permit with tcgen05.relinquish_alloc_permit",
                "PTX ISA, tcgen05.relinquish_alloc_permit");
   uint64_t address = warp.address(instruction.address, std::countr_zero(warp.active));
-  if (instruction.modifiers) address -= kSharedWindow;
+  if (instruction.modifiers) {  // generic
+    if (!is_shared(address))
+      throw Trap(FaultCode::illegal_instruction,
+                 fmt::format("tcgen05.alloc to generic address {:#x}, which is not shared memory", address),
+                 "PTX ISA, tcgen05.alloc: dst must be in shared memory");
+    address -= kSharedWindow;
+  }
   std::optional<uint32_t> first = cta.tensor_memory.allocate(cta.owner, columns);
   if (!first) {
     Group& group =

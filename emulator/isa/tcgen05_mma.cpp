@@ -80,6 +80,7 @@ void decode(Warp& warp, const Instruction& instruction, int lane, Mma& mma) {
   mma.use = {.type = mma.shape.d,
              .input = (warp.predicate(instruction.operand[3]) >> lane & 1) != 0,
              .scale_shift = static_cast<uint8_t>(instruction.immediate)};
+  mma.disabled_lanes = {};
   for (uint32_t i = 0; i < instruction.list_count; ++i)
     mma.disabled_lanes[i] = static_cast<uint32_t>(warp.scalar(warp.listed(instruction.list, i), lane));
 }
@@ -128,10 +129,9 @@ void multiply(Cta& cta, const Mma& mma) {
   fused_multiply_add(a, b, mma.use, std::span(d_rows.data(), rows));
 }
 
-/// One for each thread, apart from those that Cluster::new_chain hands out.
-uint64_t tensor_core_chain(const Warp& warp, int lane) {
-  uint64_t thread = uint64_t{warp.index} * kLanes + static_cast<uint64_t>(lane);
-  return uint64_t{1} << 63 | uint64_t{warp.cta.rank} << 32 | thread;
+/// One for each CTA, apart from those that Cluster::new_chain hands out.
+uint64_t tensor_core_chain(const Cta& cta) {
+  return uint64_t{1} << 63 | cta.rank;
 }
 
 void issue_mma(Warp& warp, const Instruction& instruction, int lane) {
@@ -152,15 +152,17 @@ void issue_mma(Warp& warp, const Instruction& instruction, int lane) {
   }
   auto mma = std::make_shared<Mma>();
   decode(warp, instruction, lane, *mma);
-  // MMAs of one thread are carried out in the order of issue: none shows before the one ahead of it.
-  uint64_t& last = warp.tensor_core_time[static_cast<uint32_t>(lane)];
+  // A CTA's MMAs are carried out in the order of issue, also those of different threads (PTX ISA asks for fences and a
+  // barrier between them, not for completion): none shows before the one ahead of it.
   Cluster::Times times = cluster.draw_times();
-  last = times.show = std::max(times.show, last);
+  times.show = cta.tensor_core_time = std::max(times.show, cta.tensor_core_time);
+  warp.tensor_core_time[static_cast<uint32_t>(lane)] = times.show;
   cluster.trace(who, "mma", mma->d_column, mma->b.start);
   cluster.mma_started();
-  Cluster::Order order{.chain = tensor_core_chain(warp, lane)};
+  Cluster::Order order{.chain = tensor_core_chain(cta)};
   cluster.at(times.read, cta, who, order, [&cta, mma] { read_operands(cta, *mma); });
   cluster.at(times.show, cta, who, order, [&cluster, &cta, mma, who] {
+    check_columns(cta, mma->d_column, mma->layout.columns_per_part, "tcgen05.mma that was still under way writes D to");
     multiply(cta, *mma);
     cluster.mma_ended();
     cluster.note_effect();
@@ -205,7 +207,7 @@ void issue_commit(Warp& warp, const Instruction& instruction, int lane) {
   uint64_t& last = warp.tensor_core_time[static_cast<uint32_t>(lane)];
   Cluster::Times times = cluster.draw_times();
   last = std::max(times.show, last);
-  Cluster::Order order{.chain = tensor_core_chain(warp, lane), .signal = barriers[0]};
+  Cluster::Order order{.chain = tensor_core_chain(cta), .signal = barriers[0]};
   cluster.at(last, cta, who, order, [&cluster, barriers, who] {
     for (uint32_t barrier : barriers) {
       mbarrier::Outcome outcome = mbarrier::arrive(cluster.mbarrier_word(barrier, Access::atomic), 1);

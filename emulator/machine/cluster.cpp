@@ -59,6 +59,7 @@ Cluster::Stop Cluster::run(bool admitted) {
       admitted = false;
       if (!run_group(*group)) {
         ready_.push_front(group);
+        watch_for_cycle();
         return Stop::needs_admission;
       }
       if (grid.stopping()) return Stop::needs_admission;
@@ -150,8 +151,7 @@ void Cluster::retire_lanes(Warp& warp, uint32_t lanes) {
           (group->wait.kind == WaitKind::aligned || group->wait.kind == WaitKind::lanes))
         gathered(warp, *group);
   }
-  for (uint32_t number = 0; number < cta.barriers.size(); ++number)
-    if (cta.barriers[number].everyone) barrier_check(cta, number);
+  barrier_lanes_left(warp);
 }
 
 Origin Cluster::origin(const Warp& warp, int lane) const {

@@ -97,7 +97,8 @@ class Cluster {
   /// Remembers who signalled the barrier; `what` is a literal ("arrive", "bytes", "commit").
   void mbarrier_signal(uint32_t address, const Origin& who, const char* what);
 
-  void barrier_arrive(Warp& warp, uint32_t barrier, uint32_t threads);  ///< counts; completes when full
+  void barrier_arrive(Warp& warp, uint32_t barrier, uint32_t lanes);
+  void barrier_lanes_left(Warp& warp);  ///< lanes exited: perhaps those that a barrier with a count misses
   void barrier_check(Cta& cta, uint32_t barrier);
 
   /// The group has no lanes any more.
@@ -132,6 +133,8 @@ class Cluster {
   Flow diverge(Warp& warp, const Instruction& instruction, uint32_t taken, uint32_t target);
   /// Makes `lanes` of the running group a group of their own at `pc`; they meet the rest at `reconverge`.
   Group& split(Warp& warp, uint32_t lanes, uint32_t pc, uint32_t reconverge);
+  /// split(), for lanes that may stand where they meet the rest already.
+  void part(Warp& warp, uint32_t lanes, uint32_t pc, uint32_t reconverge);
   /// Gathers `lanes` of the warp at the running group's pc. True: the running group has them all now. False: it waits.
   bool gather(Warp& warp, uint32_t lanes, WaitKind kind);
 
@@ -159,13 +162,17 @@ class Cluster {
   void carry_out(Event event);
   void fire_due();
   void watch_for_cycle();
+  uint64_t cycle_fingerprint() const;
+  void set_cycle_reference();
+  uint64_t last_limit() const;
   void update_next_event();
   Group* next_group();
   void idle();                   // nothing is ready and no operation under way: finds what can go on, or throws
   uint64_t fingerprint() const;  // of everything a waiting lane could change
   void arrive_at_joins(Warp& warp, Group*& group);
   void settle_join(Warp& warp, uint32_t join);
-  bool release_joins();
+  bool release_joins(uint64_t before);
+  void give_up_join(Warp& warp, uint32_t id);
   void gathered(Warp& warp, Group& group);
   void drop_from_joins(Warp& warp, const std::vector<uint32_t>& joins, size_t keep, uint32_t lanes);
   void free_group(Group& group);
@@ -184,9 +191,11 @@ class Cluster {
   uint64_t idle_fingerprint_ = 0, idle_effects_ = ~uint64_t{0}, idle_deadline_ = 0;
   // A loop that asks without ever waiting (test_wait, a flag in memory): see watch_for_cycle.
   uint64_t quiet_effects_ = 0, quiet_since_ = 0, next_watch_ = 0;
+  uint64_t next_look_at_joins_ = 0;
   struct Cycle {
     bool watching = false;
     uint64_t fingerprint = 0, steps = 0, limit = 0;
+    uint64_t deadline = 0;  // until when a state that comes back proves nothing
   } cycle_;
   bool asks_outside_ = false;  // it has executed something that depends on other clusters
   uint32_t live_ctas_ = 0;

@@ -25,11 +25,11 @@ struct NamedBarrier {
   };
   uint32_t wanted = 0;  ///< threads; 0 with `everyone`: all that have not exited
   bool everyone = false;
-  uint32_t arrived = 0;          ///< threads
-  uint32_t arrived_warps = 0;    ///< for messages
-  uint32_t predicate_count = 0;  ///< .red: threads whose predicate was true
+  uint32_t arrived = 0;                     ///< threads
+  uint32_t votes = 0, trues = 0;            ///< .red: threads that gave a predicate, and those whose predicate was true
+  std::map<uint32_t, uint32_t> incomplete;  ///< with a count: lanes that are here, of warps (by index) not all here
   std::vector<Waiter> waiting;
-  bool in_use() const { return arrived != 0; }
+  bool in_use() const { return arrived != 0 || !incomplete.empty(); }
 };
 
 /// What happened to an mbarrier so far, for reports.
@@ -66,8 +66,9 @@ class Cta {
   std::map<uint32_t, BarrierHistory> barrier_history;  ///< by offset in the window
   bool alloc_permit = true;                            ///< until tcgen05.relinquish_alloc_permit
   uint32_t last_alloc_columns = 512;
-  int pending_async = 0;         ///< operations that still read or write this CTA's memory
-  std::vector<std::byte> local;  ///< local memory of all threads, thread-major
+  uint64_t tensor_core_time = 0;  ///< when the last MMA issued so far shows its result
+  int pending_async = 0;          ///< operations that still read or write this CTA's memory
+  std::vector<std::byte> local;   ///< local memory of all threads, thread-major
 
   /// Creates the warps and the window.
   void start();

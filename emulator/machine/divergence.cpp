@@ -15,7 +15,9 @@ void Cluster::free_group(Group& group) {
 
 Group& Cluster::split(Warp& warp, uint32_t lanes, uint32_t pc, uint32_t reconverge) {
   Group& group = *warp.group;
-  if (reconverge != Instruction::kNoReconvergence) {
+  bool meet = reconverge != Instruction::kNoReconvergence &&
+              std::find(warp.unmet.begin(), warp.unmet.end(), reconverge) == warp.unmet.end();
+  if (meet) {
     // A loop that lanes leave one after the other needs one join, not one per turn.
     bool same = !group.joins.empty() && warp.joins[group.joins.back()].pc == reconverge &&
                 (warp.joins[group.joins.back()].expected & group.mask) == group.mask;
@@ -34,19 +36,22 @@ Flow Cluster::diverge(Warp& warp, const Instruction& instruction, uint32_t taken
     group.pc = target;
     return Flow::jump;
   }
-  Group& other = split(warp, taken, target, instruction.reconverge);
-  // The part that jumps may be where lanes meet already.
-  if (!other.joins.empty() && warp.joins[other.joins.back()].pc == target) {
-    std::erase(ready_, &other);
-    Group* waiting = &other;
-    arrive_at_joins(warp, waiting);
-    if (waiting) {
-      waiting->state = Group::State::ready;
-      ready_.push_back(waiting);
-    }
-  }
+  part(warp, taken, target, instruction.reconverge);
   ++group.pc;
   return Flow::jump;
+}
+
+void Cluster::part(Warp& warp, uint32_t lanes, uint32_t pc, uint32_t reconverge) {
+  Group& other = split(warp, lanes, pc, reconverge);
+  // They may be where lanes meet already.
+  if (other.joins.empty() || warp.joins[other.joins.back()].pc != pc) return;
+  std::erase(ready_, &other);
+  Group* waiting = &other;
+  arrive_at_joins(warp, waiting);
+  if (waiting) {
+    waiting->state = Group::State::ready;
+    ready_.push_back(waiting);
+  }
 }
 
 /// While `group` stands at its innermost join: waits there for the others (group becomes nullptr), or goes on with all
@@ -114,25 +119,38 @@ void Cluster::drop_from_joins(Warp& warp, const std::vector<uint32_t>& joins, si
   }
 }
 
-/// No lane can go on but those that wait at a join: hardware promises progress to each lane, so they do not wait any
-/// longer.
-bool Cluster::release_joins() {
+/// Lanes that have waited at a join since `before` may be those that the others wait for: hardware promises progress to
+/// each lane. They go on, and this warp's lanes do not wait there again.
+bool Cluster::release_joins(uint64_t before) {
   bool released = false;
   for (auto& cta : ctas)
     for (auto& warp : cta->warps)
       for (size_t i = 0; i < warp->groups.size(); ++i) {
-        Group* group = warp->groups[i].get();
-        if (group->state != Group::State::parked || group->wait.kind != WaitKind::join) continue;
-        std::vector<uint32_t> joins = group->joins;
-        group->joins.pop_back();
-        group->state = Group::State::ready;
-        group->ticket = ++tickets_;
-        group->wait.kind = WaitKind::none;
-        ready_.push_back(group);
-        drop_from_joins(*warp, joins, joins.size() - 1, group->mask);
+        const Group& group = *warp->groups[i];
+        if (group.state != Group::State::parked || group.wait.kind != WaitKind::join || group.wait.since > before)
+          continue;
+        give_up_join(*warp, group.joins.back());
         released = true;
       }
   return released;
+}
+
+void Cluster::give_up_join(Warp& warp, uint32_t id) {
+  warp.unmet.push_back(warp.joins[id].pc);
+  for (auto& group : warp.groups) {
+    if (group->state == Group::State::free || std::erase(group->joins, id) == 0) continue;
+    if (group->state != Group::State::parked || group->wait.kind != WaitKind::join || group->wait.pc != group->pc)
+      continue;
+    Group* waiting = group.get();
+    arrive_at_joins(warp, waiting);  // an outer one may be at the same place
+    if (!waiting) continue;
+    waiting->state = Group::State::ready;
+    waiting->ticket = ++tickets_;
+    waiting->wait.kind = WaitKind::none;
+    ready_.push_back(waiting);
+  }
+  warp.joins[id] = {};
+  warp.free_joins.push_back(id);
 }
 
 bool Cluster::gather(Warp& warp, uint32_t lanes, WaitKind kind) {

@@ -36,6 +36,7 @@ void Cluster::fire_first(Heap& heap) {
 
 void Cluster::carry_out(Event event) {
   update_next_event();
+  if (event.stale()) return;
   current_ = event.origin;
   event.action();
   if (event.owner) --event.owner->pending_async;

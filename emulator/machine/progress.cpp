@@ -14,6 +14,7 @@ namespace {
 constexpr uint64_t kQuietCycles = 1'000'000;  // how long nothing must have happened before a loop is suspected
 constexpr uint64_t kLongestCycle = 4'096;     // turns of groups after which a suspicion is given up for a while
 constexpr double kHostPatienceSeconds = 2;    // how long the host may take to write what a kernel polls for
+constexpr uint64_t kJoinCycles = 100'000;     // how long lanes wait where they meet, while others of the cluster run
 
 }  // namespace
 
@@ -31,22 +32,24 @@ void Cluster::idle() {
   }
   while (!limits_.empty() && limits_.front().stale()) fire_first(limits_);
   if (!limits_.empty()) {
-    // Only time limits are left. When all of them ran out and nothing changed, nothing ever will.
+    // Only time limits are left. When all of them ran out and nothing changed, nothing ever will; unless lanes that
+    // wait to meet others have something to say, or another cluster, or the host, changes what is read from global
+    // memory.
     uint64_t now = fingerprint();
     if (now != idle_fingerprint_ || effects_ != idle_effects_) {
       idle_fingerprint_ = now;
       idle_effects_ = effects_;
-      idle_deadline_ = 0;
-      for (const Event& limit : limits_)
-        if (!limit.stale()) idle_deadline_ = std::max(idle_deadline_, limit.time);
+      idle_deadline_ = last_limit();
     }
-    if (clock <= idle_deadline_) {
+    bool stuck = clock > idle_deadline_;
+    if (stuck && release_joins(clock)) return;
+    if (!stuck || (asks_outside_ && !grid.note_stuck(id, effects_, kHostPatienceSeconds))) {
       clock = std::max(clock, limits_.front().time);
       fire_due();
       return;
     }
   }
-  if (release_joins()) return;
+  if (release_joins(clock)) return;
   if (!polls_.empty()) {
     only_polls_ = true;
     clock = std::max(clock, polls_.front().time);
@@ -76,6 +79,10 @@ uint64_t Cluster::fingerprint() const {
 /// is deterministic: when nothing is under way and its state comes back, it will come back for ever. The state is
 /// looked at only after a long quiet time, and then ever more rarely, since a long computation is quiet too.
 void Cluster::watch_for_cycle() {
+  if (clock >= next_look_at_joins_) {
+    if (clock > kJoinCycles) release_joins(clock - kJoinCycles);
+    next_look_at_joins_ = clock + kJoinCycles / 2;
+  }
   if (effects_ != quiet_effects_ || !events_.empty()) {
     quiet_effects_ = effects_;
     quiet_since_ = clock;
@@ -84,30 +91,50 @@ void Cluster::watch_for_cycle() {
     return;
   }
   if (clock < next_watch_) return;
-  uint64_t now = fingerprint();
-  for (const Group* group : ready_) now = mix(now ^ group->pc ^ group->warp->index);
   if (!cycle_.watching) {
-    cycle_ = {.watching = true, .fingerprint = now, .steps = 0, .limit = 2};
+    cycle_ = {.watching = true, .fingerprint = 0, .steps = 0, .limit = 2, .deadline = 0};
+    set_cycle_reference();
     return;
   }
-  if (now == cycle_.fingerprint) {
+  // A state that comes back while a time limit still runs says nothing: what happens when it runs out?
+  if (clock > cycle_.deadline && cycle_fingerprint() == cycle_.fingerprint) {
     cycle_.watching = false;
     next_watch_ = clock + kQuietCycles;
+    if (release_joins(clock)) return;
     // Another cluster, or the host, may still change what is read from global memory.
     if (!asks_outside_ || grid.note_stuck(id, effects_, kHostPatienceSeconds)) hang();
     return;
   }
   // Brent's cycle detection: the reference state moves on at powers of two.
   if (++cycle_.steps == cycle_.limit) {
-    if (cycle_.limit >= kLongestCycle) {
+    if (cycle_.limit >= kLongestCycle && clock > cycle_.deadline) {
       cycle_.watching = false;
       next_watch_ = clock + 2 * (clock - quiet_since_);
       return;
     }
-    cycle_.fingerprint = now;
     cycle_.limit *= 2;
     cycle_.steps = 0;
+    if (clock > cycle_.deadline) set_cycle_reference();
   }
+}
+
+uint64_t Cluster::cycle_fingerprint() const {
+  uint64_t now = fingerprint();
+  for (const Group* group : ready_) now = mix(now ^ group->pc ^ group->warp->index);
+  return now;
+}
+
+void Cluster::set_cycle_reference() {
+  cycle_.fingerprint = cycle_fingerprint();
+  cycle_.deadline = std::max(clock, last_limit());  // at the same clock nothing has been executed
+}
+
+/// When every time limit that runs now will have run out.
+uint64_t Cluster::last_limit() const {
+  uint64_t last = 0;
+  for (const Event& limit : limits_)
+    if (!limit.stale()) last = std::max(last, limit.time);
+  return last;
 }
 
 void Cluster::hang() {

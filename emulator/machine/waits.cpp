@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
 #include "emulator/machine/cluster.h"
 #include "emulator/machine/grid.h"
 #include "emulator/machine/mbarrier.h"
@@ -44,23 +46,32 @@ void Cluster::wake(Group& group) {
 }
 
 void Cluster::wake_later(Group& group, uint64_t cycles) {
-  uint64_t ticket = group.ticket;
-  push(limits_, {clock + cycles, sequence_++, nullptr, origin(*group.warp), [this, &group, ticket] {
-                   if (group.ticket != ticket || group.state != Group::State::parked) return;
-                   if (group.wait.kind == WaitKind::mbarrier) {
-                     std::erase(ctas[group.wait.cta_rank]->mbarrier_waiters, &group);
-                     group.warp->set_predicate(group.wait.result, 0, group.mask);
-                   }
-                   wake(group);
-                 }});
+  push(limits_, {.time = clock + cycles,
+                 .sequence = sequence_++,
+                 .owner = nullptr,
+                 .origin = origin(*group.warp),
+                 .action =
+                     [this, &group] {
+                       if (group.state != Group::State::parked) return;
+                       if (group.wait.kind == WaitKind::mbarrier) {
+                         std::erase(ctas[group.wait.cta_rank]->mbarrier_waiters, &group);
+                         group.warp->set_predicate(group.wait.result, 0, group.mask);
+                       }
+                       wake(group);
+                     },
+                 .waiter = &group,
+                 .ticket = group.ticket});
 }
 
 void Cluster::poll_later(Group& group) {
   if (only_polls_ && grid.note_stuck(id, effects_)) hang();
-  uint64_t ticket = group.ticket;
-  push(polls_, {clock + kPollCycles, sequence_++, nullptr, origin(*group.warp), [this, &group, ticket] {
-                  if (group.ticket == ticket) wake(group);
-                }});
+  push(polls_, {.time = clock + kPollCycles,
+                .sequence = sequence_++,
+                .owner = nullptr,
+                .origin = origin(*group.warp),
+                .action = [this, &group] { wake(group); },
+                .waiter = &group,
+                .ticket = group.ticket});
 }
 
 uint64_t Cluster::mbarrier_word(uint32_t address, Access access) {
@@ -105,11 +116,28 @@ void Cluster::mbarrier_signal(uint32_t address, const Origin& who, const char* w
   signals.push_back({who.source, who.warp, what, 1, clock});
 }
 
-void Cluster::barrier_arrive(Warp& warp, uint32_t number, uint32_t threads) {
+/// Without a count a barrier counts the threads that are here. With one it counts warps, as 32 threads each however
+/// many of them exist, as soon as all that have not exited are here (so does an H200, .aligned or not).
+void Cluster::barrier_arrive(Warp& warp, uint32_t number, uint32_t lanes) {
   NamedBarrier& barrier = warp.cta.barriers[number];
-  barrier.arrived += threads;
-  ++barrier.arrived_warps;
   note_effect();
+  if (barrier.everyone) {
+    barrier.arrived += static_cast<uint32_t>(std::popcount(lanes));
+    return;
+  }
+  uint32_t& here = barrier.incomplete[warp.index];
+  here |= lanes;
+  if (warp.live & ~here) return;
+  barrier.incomplete.erase(warp.index);
+  barrier.arrived += kLanes;
+}
+
+void Cluster::barrier_lanes_left(Warp& warp) {
+  for (uint32_t number = 0; number < warp.cta.barriers.size(); ++number) {
+    NamedBarrier& barrier = warp.cta.barriers[number];
+    if (barrier.incomplete.contains(warp.index)) barrier_arrive(warp, number, 0);
+    if (barrier.in_use()) barrier_check(warp.cta, number);
+  }
 }
 
 void Cluster::barrier_check(Cta& cta, uint32_t number) {
@@ -123,7 +151,7 @@ void Cluster::barrier_check(Cta& cta, uint32_t number) {
                            barrier.arrived, wanted),
                "PTX ISA, barrier: thread count");
   auto waiting = std::move(barrier.waiting);
-  uint32_t trues = barrier.predicate_count;
+  uint32_t trues = barrier.trues, votes = barrier.votes;
   barrier = {};
   note_effect();
   trace(current_, "barrier", number, wanted);
@@ -131,7 +159,7 @@ void Cluster::barrier_check(Cta& cta, uint32_t number) {
     if (waiter.result.present()) {
       Warp& warp = *waiter.group->warp;
       if (waiter.result.bytes == 0) {
-        bool value = waiter.all ? trues == wanted : trues != 0;
+        bool value = waiter.all ? trues == votes : trues != 0;
         warp.set_predicate(waiter.result, value ? kAllLanes : 0, waiter.group->mask);
       } else {
         uint32_t* out = warp.write<uint32_t>(waiter.result);

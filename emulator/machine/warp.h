@@ -110,6 +110,7 @@ class Warp {
   std::vector<std::unique_ptr<Group>> groups;
   std::vector<Join> joins;
   std::vector<uint32_t> free_joins;
+  std::vector<uint32_t> unmet;               ///< where lanes no longer wait for one another: it kept some from going on
   std::vector<PendingTensorAccess> pending;  ///< in issue order
   std::map<uint32_t, BulkGroups> bulk;       ///< by lane
   std::map<uint32_t, uint64_t>
