@@ -193,13 +193,16 @@ Flow execute_wait(Warp& warp, const Instruction& instruction) {
   return Flow::next;
 }
 
-bool overlaps(const Warp& warp, const Instruction& a, const Instruction& b) {
-  for (uint32_t i = 0; i < a.touched_count; ++i)
-    for (uint32_t j = 0; j < b.touched_count; ++j) {
-      const Range& x = warp.program.touched[a.touched + i];
-      const Range& y = warp.program.touched[b.touched + j];
-      if (x.begin < y.end && y.begin < x.end) return true;
+/// Does `instruction` touch a register that `load` will write? The load's address was taken when it was issued.
+bool depends(const Warp& warp, const Instruction& instruction, const Instruction& load) {
+  for (uint32_t i = 0; i < load.list_count; ++i) {
+    const Slot& result = warp.listed(load.list, i);
+    if (!result.present()) continue;
+    for (uint32_t j = 0; j < instruction.touched_count; ++j) {
+      const Range& range = warp.program.touched[instruction.touched + j];
+      if (result.offset < range.end && range.begin < result.offset + kLanes * 4) return true;
     }
+  }
   return false;
 }
 
@@ -208,7 +211,7 @@ bool overlaps(const Warp& warp, const Instruction& a, const Instruction& b) {
 void resolve_tensor_dependencies(Warp& warp, const Instruction& instruction) {
   if (warp.strict()) return;
   for (size_t i = warp.pending.size(); i-- > 0;)
-    if (warp.pending[i].is_load && overlaps(warp, *warp.pending[i].instruction, instruction)) {
+    if (warp.pending[i].is_load && depends(warp, instruction, *warp.pending[i].instruction)) {
       perform_first(warp, i + 1);
       return;
     }
