@@ -1,0 +1,157 @@
+// The same seed gives the same run, whatever the number of host threads: traces and results of grids whose CTAs compete
+// for SMs, for tensor memory and for global memory.
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/probes/mma_program.h"
+
+namespace {
+
+struct Run {
+  std::string trace;
+  probe::Ending ending;
+};
+
+Run traced(const std::string& ptx, size_t count, const std::vector<std::vector<std::byte>>& inputs,
+           const probe::Shape& shape, emu::Options with) {
+  static int number = 0;
+  std::filesystem::path path = std::filesystem::temp_directory_path() /
+                               ("probe_trace_" + std::to_string(getpid()) + "_" + std::to_string(++number));
+  with.trace_path = path;
+  Run run;
+  run.ending = probe::launch_with(with, ptx, count, inputs, shape);
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  run.trace = text.str();
+  std::filesystem::remove(path);
+  return run;
+}
+
+/// `p1`, ... at addresses that are the same in every run; results and traces must agree between 1 and 2 host threads.
+void check(const std::string& ptx, size_t count, const probe::Shape& shape,
+           const std::vector<std::vector<std::byte>>& inputs, int seeds, bool varies) {
+  std::vector<emu::Options> all{probe::options(emu::Schedule::earliest), probe::options(emu::Schedule::latest)};
+  for (int seed = 1; seed <= seeds; ++seed)
+    all.push_back(probe::options(emu::Schedule::random, static_cast<uint64_t>(seed)));
+  std::string previous;
+  for (emu::Options with : all) {
+    Run first = traced(ptx, count, inputs, shape, with);
+    if (!first.ending.report.empty()) FAIL(first.ending.report);
+    REQUIRE(std::count(first.trace.begin(), first.trace.end(), '\n') > 2 * static_cast<long>(shape.grid.count()));
+    for (int threads : {2, 3}) {
+      with.threads = threads;
+      Run again = traced(ptx, count, inputs, shape, with);
+      if (!again.ending.report.empty()) FAIL(again.ending.report);
+      INFO("schedule " << static_cast<int>(with.schedule) << " seed " << with.seed << " threads " << threads);
+      CHECK(again.ending.bytes == first.ending.bytes);
+      CHECK((again.trace == first.trace));
+    }
+    if (varies && with.schedule == emu::Schedule::random) {
+      CHECK((first.trace != previous));  // another seed, another run
+      previous = first.trace;
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("traces: CTAs draw tickets from a counter, more CTAs than fit the chip") {
+  // Each CTA stores its ticket, and the SM it ran on.
+  check(probe::kernel(R"(
+    ld.param.u64 %d0, [p0];
+    mov.u32 %r0, %ctaid.x;
+    mov.u32 %r1, %tid.x;
+    bar.sync 0;
+    setp.ne.u32 %p0, %r1, 0;
+    @%p0 exit;
+    and.b32 %r2, %r0, 63;
+    nanosleep.u32 %r2;
+    atom.global.add.u32 %r3, [%d0], 1;
+    mov.u32 %r4, %smid;
+    mad.wide.u32 %d1, %r0, 8, %d0;
+    st.global.v2.u32 [%d1+8], {%r3, %r4};
+)",
+                      1),
+        8 + 8 * 900, {.grid = {900, 1, 1}, .block = {1024, 1, 1}}, {}, 1, false);
+}
+
+TEST_CASE("traces: tcgen05.alloc among CTAs of an SM") {
+  check(probe::kernel(R"(
+    .shared .align 4 .b32 address;
+    ld.param.u64 %d0, [p0];
+    mov.u32 %r0, %ctaid.x;
+    mov.u32 %r1, %tid.x;
+    and.b32 %r2, %r0, 3;
+    mov.u32 %r3, 64;
+    shl.b32 %r3, %r3, %r2;
+    tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [address], %r3;
+    tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+    ld.shared.u32 %r4, [address];
+    and.b32 %r5, %r0, 255;
+    nanosleep.u32 %r5;
+    setp.eq.u32 %p0, %r1, 0;
+    atom.global.add.u32 %r6, [%d0], 1;
+    mad.wide.u32 %d1, %r0, 8, %d0;
+    @%p0 st.global.v2.u32 [%d1+8], {%r4, %r6};
+    tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r4, %r3;
+)",
+                      1),
+        8 + 8 * 600, {.grid = {600, 1, 1}}, {}, 1, false);
+}
+
+TEST_CASE("traces: CTAs in a chain, each waits for the flag of the one before") {
+  check(probe::kernel(R"(
+    ld.param.u64 %d0, [p0];
+    mov.u32 %r0, %ctaid.x;
+    mov.u32 %r1, %tid.x;
+    setp.ne.u32 %p0, %r1, 0;
+    @%p0 exit;
+    setp.eq.u32 %p1, %r0, 0;
+    mad.wide.u32 %d1, %r0, 4, %d0;
+    mov.u32 %r2, 5;
+    @%p1 bra first;
+  poll:
+    ld.acquire.gpu.global.u32 %r2, [%d1+-4];
+    setp.eq.u32 %p2, %r2, 0xEEEEEEEE;
+    @%p2 bra poll;
+  first:
+    mad.lo.u32 %r2, %r2, 3, %r0;
+    and.b32 %r2, %r2, 0xFFFFFF;
+    st.release.gpu.global.u32 [%d1], %r2;
+)",
+                      1),
+        4 * 250, {.grid = {250, 1, 1}, .block = {64, 1, 1}}, {}, 1, true);
+}
+
+TEST_CASE("traces: MMA, commit and loads from tensor memory in a grid") {
+  probe::MmaProgram program;
+  program.n = 16;
+  program.steps = 2;
+  program.finish();
+  auto one = [](uint32_t row, uint32_t k) { return 0x3C00u + (row ^ k) % 4 * 256; };
+  probe::Shape shape = probe::shape_of(program);
+  shape.grid = {160, 1, 1};
+  check(program.text(), 128 * 16 * 4, shape,
+        probe::inputs_of(program, one, one, std::vector<uint32_t>(128 * program.n)), 2, true);
+}
+
+TEST_CASE("traces: integer reductions by the TMA unit from all CTAs") {
+  check(probe::kernel(R"(
+    .shared .align 16 .b32 buffer[4];
+    ld.param.u64 %d0, [p0];
+    mov.u32 %r0, %ctaid.x;
+    mov.u32 %r1, buffer;
+    st.shared.v4.u32 [buffer], {%r0, %r0, %r0, %r0};
+    fence.proxy.async.shared::cta;
+    cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d0], [%r1], 16;
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;
+)",
+                      1),
+        16, {.grid = {400, 1, 1}, .block = {1, 1, 1}}, {}, 1, true);
+}
