@@ -1,6 +1,7 @@
 #include "emulator/ptx/liveness.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <queue>
 
@@ -221,42 +222,49 @@ Slots assign_slots(const Function& function, const std::vector<Interval>& interv
   std::stable_sort(order.begin(), order.end(),
                    [&](uint32_t a, uint32_t b) { return intervals[a].first < intervals[b].first; });
 
+  // Registers share with their like only: predicates; up to 16, 32, 64, 128 bits. A place of another width would lie
+  // across the lanes: lane 0 of a 64-bit register is where lanes 0 and 1 of a 32-bit one would be.
   struct Class {
     std::vector<char> busy;
     size_t lowest_free = 0;
-  } predicates, words;
-  const auto class_of = [&](uint32_t r) -> Class& {
-    return function.registers[r].type == Type::pred ? predicates : words;
   };
-  const auto size_of = [&](uint32_t r) { return std::max(1u, bits(function.registers[r].type) / 32); };
+  std::array<Class, 5> classes;
+  const auto class_of = [&](uint32_t r) -> size_t {
+    const Type type = function.registers[r].type;
+    if (type == Type::pred) return 0;
+    const uint32_t width = bits(type);
+    return width <= 16 ? 1 : width <= 32 ? 2 : width <= 64 ? 3 : 4;
+  };
 
   using End = std::pair<uint32_t, uint32_t>;  // last instruction, register
   std::priority_queue<End, std::vector<End>, std::greater<>> ends;
   for (uint32_t r : order) {
     for (; !ends.empty() && ends.top().first < intervals[r].first; ends.pop()) {
       const uint32_t over = ends.top().second;
-      Class& place = class_of(over);
-      std::fill_n(place.busy.begin() + result.slot[over], size_of(over), 0);
+      Class& place = classes[class_of(over)];
+      place.busy[result.slot[over]] = 0;
       place.lowest_free = std::min<size_t>(place.lowest_free, result.slot[over]);
     }
-    Class& place = class_of(r);
-    const size_t size = size_of(r);
+    Class& place = classes[class_of(r)];
     while (place.lowest_free < place.busy.size() && place.busy[place.lowest_free]) ++place.lowest_free;
-    size_t at = (place.lowest_free + size - 1) / size * size;
-    const auto is_free = [&] {
-      for (size_t i = at; i < at + size && i < place.busy.size(); ++i) {
-        if (place.busy[i]) return false;
-      }
-      return true;
-    };
-    while (!is_free()) at += size;
-    if (at + size > place.busy.size()) place.busy.resize(at + size, 0);
-    std::fill_n(place.busy.begin() + at, size, 1);
-    result.slot[r] = static_cast<uint32_t>(at);
+    if (place.lowest_free == place.busy.size()) place.busy.push_back(0);
+    place.busy[place.lowest_free] = 1;
+    result.slot[r] = static_cast<uint32_t>(place.lowest_free);
     ends.emplace(intervals[r].last, r);
   }
-  result.predicates = static_cast<uint32_t>(predicates.busy.size());
-  result.words = static_cast<uint32_t>(words.busy.size());
+
+  // The classes one after the other, the widest first, so that each place is aligned to its size.
+  constexpr std::array<uint32_t, 5> kWords{0, 1, 1, 2, 4};
+  std::array<uint32_t, 5> base{};
+  for (size_t c = kWords.size(); c-- > 1;) {
+    base[c] = result.words;
+    result.words += kWords[c] * static_cast<uint32_t>(classes[c].busy.size());
+  }
+  for (uint32_t r : order) {
+    const size_t c = class_of(r);
+    if (c != 0) result.slot[r] = base[c] + kWords[c] * result.slot[r];
+  }
+  result.predicates = static_cast<uint32_t>(classes[0].busy.size());
   return result;
 }
 

@@ -45,7 +45,8 @@ Effects effects(const Instruction& instruction);
 /// By register.
 std::vector<Interval> live_intervals(const Function& function, const ControlFlow& flow);
 
-/// Storage for a function's registers.
+/// Storage for a function's registers. Only registers of one width share a place: lanes that are elsewhere in the text
+/// may hold another register there, and lanes lie as far apart as the register is wide.
 struct Slots {
   std::vector<uint32_t> slot;  ///< by register, within its class; kNone when nothing names it
   uint32_t predicates = 0;     ///< slots of the class of .pred registers

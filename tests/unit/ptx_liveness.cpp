@@ -30,7 +30,7 @@ struct Analysed {
 Analysed analysed(const std::string& body, const std::string& head = ".entry k()") {
   Analysed result;
   result.module = test::module(".global .u32 g;\n" + head +
-                               " { .reg .b32 %r<99>, unused; .reg .b64 %rd<99>; .reg .pred %p<99>;\n" + body + " }");
+                               " { .reg .b32 %r<99>, unused; .reg .b64 %rd<99>; .reg .b16 %rs<99>; .reg .pred %p<99>;\n" + body + " }");
   result.flow = analyse(result.function());
   result.intervals = live_intervals(result.function(), result.flow);
   return result;
@@ -162,15 +162,30 @@ TEST_CASE("slots: kinds apart, sizes aligned, no two overlapping intervals in on
       "mov.u64 %rd2, 4; @%p1 st.u64 [g], %rd2; mov.u32 %r3, 5; st.u32 [g], %r3; ret;");
   const Slots slots = assign_slots(a.function(), a.intervals);
   CHECK(slots.predicates == 1);
-  CHECK(slots.words == 4);  // %r1 in 0, %r2 in 1, %rd1 in 2 and 3; then everything again
+  CHECK(slots.words == 4);  // %rd1 in 0 and 1, %r1 in 2, %r2 in 3; then everything again
   std::map<std::string_view, uint32_t> slot;
   for (size_t r = 0; r < slots.slot.size(); ++r) slot[a.function().registers[r].name] = slots.slot[r];
-  CHECK(slot["%r1"] == 0);
-  CHECK(slot["%rd1"] == 2);
-  CHECK(slot["%r2"] == 1);
+  CHECK(slot["%r1"] == 2);
+  CHECK(slot["%rd1"] == 0);
+  CHECK(slot["%r2"] == 3);
   CHECK(slot["%rd2"] == 0);
-  CHECK(slot["%r3"] == 0);
+  CHECK(slot["%r3"] == 2);
   CHECK(slot["unused"] == kNone);
+}
+
+TEST_CASE("slots: registers of different widths never share, since their lanes lie differently") {
+  const Analysed a = analysed(
+      "mov.u16 %rs1, 1; st.u16 [g], %rs1; mov.u32 %r1, 1; st.u32 [g], %r1; mov.u64 %rd1, 2; st.u64 [g], %rd1;\n"
+      "mov.u32 %r2, 3; st.u32 [g], %r2; mov.u64 %rd2, 4; st.u64 [g], %rd2; ret;");
+  const Slots slots = assign_slots(a.function(), a.intervals);
+  std::map<std::string_view, uint32_t> slot;
+  for (size_t r = 0; r < slots.slot.size(); ++r) slot[a.function().registers[r].name] = slots.slot[r];
+  CHECK(slots.words == 4);
+  CHECK(slot["%rd1"] == 0);
+  CHECK(slot["%rd2"] == 0);
+  CHECK(slot["%r1"] == 2);
+  CHECK(slot["%r2"] == 2);
+  CHECK(slot["%rs1"] == 3);
 }
 
 TEST_CASE("random programs: lanes at different places never meet another register's value in a shared slot") {
