@@ -118,6 +118,7 @@ void bind_tensor(Binder& binder, bool reduces) {
     bind_coordinates(binder, binder.operand(0));
     set_addresses(binder, {binder.address(1)});
     take_hint(binder, 2);
+    out.visible = reduces;
     out.execute = each_lane<issue_tensor_store>;
     return;
   }
@@ -149,6 +150,7 @@ void bind_plain(Binder& binder, bool reduces) {
     if (!binder.take("shared::cta")) binder.refuse("the source must be shared::cta");
     set_addresses(binder, {binder.address(1)});
     take_hint(binder, 3);
+    out.visible = reduces;
     out.execute = each_lane<issue_bulk_store>;
     return;
   }

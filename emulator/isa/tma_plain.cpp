@@ -61,14 +61,15 @@ void issue_bulk_store(Warp& warp, const Instruction& instruction, int lane) {
     tma::bulk_read_shared(window_of(from), offset, *staging);
     ticket.read_done();
   });
-  cluster.at(times.show, warp.cta, who, {chain}, [&cluster, staging, destination, ticket, reduces, reduction, type] {
-    if (reduces)
-      tma::bulk_reduce_global(cluster.global(), destination, reduction, type, *staging);
-    else
-      tma::bulk_write_global(cluster.global(), destination, *staging);
-    cluster.note_effect();
-    ticket.written();
-  });
+  cluster.at(times.show, warp.cta, who, {chain, 0, reduces},
+             [&cluster, staging, destination, ticket, reduces, reduction, type] {
+               if (reduces)
+                 tma::bulk_reduce_global(cluster.global(), destination, reduction, type, *staging);
+               else
+                 tma::bulk_write_global(cluster.global(), destination, *staging);
+               cluster.note_effect();
+               ticket.written();
+             });
 }
 
 void issue_bulk_shared(Warp& warp, const Instruction& instruction, int lane) {

@@ -78,7 +78,7 @@ void issue_tensor_store(Warp& warp, const Instruction& instruction, int lane) {
     tma::collect(*box, window_of(from), offset, *staging);
     ticket.read_done();
   });
-  cluster.at(times.show, warp.cta, who, {chain}, [&cluster, box, staging, ticket, reduces, reduction] {
+  cluster.at(times.show, warp.cta, who, {chain, 0, reduces}, [&cluster, box, staging, ticket, reduces, reduction] {
     if (reduces)
       tma::reduce(*box, reduction, *staging, cluster.global());
     else

@@ -43,12 +43,15 @@ Group* Cluster::next_group() {
 Cluster::Stop Cluster::run(bool admitted) {
   try {
     if (ctas.empty() || !ctas[0]->started()) start();
-    if (admitted) ready_.front()->admitted = true;
+    if (admitted && asks_for_event_)
+      event_admitted_ = true, admitted = false;
+    else if (admitted)
+      ready_.front()->admitted = true;
     while (true) {
-      if (next_event_ <= clock) fire_due();
+      if (next_event_ <= clock && !fire_due()) return Stop::needs_admission;
       if (ready_.empty()) {
         if (live_ctas_ == 0 && events_.empty()) return Stop::finished;
-        idle();
+        if (!idle()) return Stop::needs_admission;
         continue;
       }
       Group* group = admitted ? ready_.front() : next_group();

@@ -69,8 +69,9 @@ class Cluster {
   Times draw_times(uint64_t not_before = 0);
   /// How an operation depends on others, and who can tell that it is done.
   struct Order {
-    uint64_t chain = 0;   ///< operations of one chain happen in the order of issue; 0: in no chain
-    uint32_t signal = 0;  ///< the mbarrier (shared::cluster address) that it signals; 0: none
+    uint64_t chain = 0;    ///< operations of one chain happen in the order of issue; 0: in no chain
+    uint32_t signal = 0;   ///< the mbarrier (shared::cluster address) that it signals; 0: none
+    bool visible = false;  ///< it combines with what others left in global memory: admitted like such an instruction
   };
   uint64_t new_chain() { return ++chains_; }
   /// Runs `action` when the clock reaches `time`: at once when it has. `owner`: the CTA whose memory it uses.
@@ -158,16 +159,18 @@ class Cluster {
   using Heap = std::vector<Event>;
   void push(Heap& heap, Event event);
   void fire_first(Heap& heap);
-  void fire_needed();
+  // These three return false where the next operation must be admitted first; nothing has happened then.
+  bool fire_needed();
+  bool fire_due();
+  bool may_fire(const Event& event);
   void carry_out(Event event);
-  void fire_due();
   void watch_for_cycle();
   uint64_t cycle_fingerprint() const;
   void set_cycle_reference();
   uint64_t last_limit() const;
   void update_next_event();
   Group* next_group();
-  void idle();                   // nothing is ready and no operation under way: finds what can go on, or throws
+  bool idle();                   // nothing is ready: finds what can go on, or throws; false as for fire_due
   uint64_t fingerprint() const;  // of everything a waiting lane could change
   void arrive_at_joins(Warp& warp, Group*& group);
   void settle_join(Warp& warp, uint32_t join);
@@ -179,7 +182,7 @@ class Cluster {
   [[noreturn]] void hang();
 
   std::deque<Group*> ready_;
-  uint32_t quantum_ = 0;  // instructions that the running group has left before the next one has its turn
+  uint32_t quantum_ = 0;                // instructions that the running group has left before the next one has its turn
   Heap events_;                         // asynchronous operations
   Heap limits_;                         // time limits of waits
   Heap polls_;                          // when to ask another cluster again
@@ -197,7 +200,8 @@ class Cluster {
     uint64_t fingerprint = 0, steps = 0, limit = 0;
     uint64_t deadline = 0;  // until when a state that comes back proves nothing
   } cycle_;
-  bool asks_outside_ = false;  // it has executed something that depends on other clusters
+  bool asks_for_event_ = false, event_admitted_ = false;  // it stopped for an operation; the next one may pass
+  bool asks_outside_ = false;                             // it has executed something that depends on other clusters
   uint32_t live_ctas_ = 0;
   Origin current_;  // who is executing, for traps
   friend class Grid;

@@ -34,9 +34,15 @@ void Cluster::fire_first(Heap& heap) {
   carry_out(std::move(event));
 }
 
+bool Cluster::may_fire(const Event& event) {
+  asks_for_event_ = event.order.visible && !event_admitted_;
+  return !asks_for_event_;
+}
+
 void Cluster::carry_out(Event event) {
   update_next_event();
   if (event.stale()) return;
+  if (event.order.visible) event_admitted_ = false;
   current_ = event.origin;
   event.action();
   if (event.owner) --event.owner->pending_async;
@@ -45,7 +51,7 @@ void Cluster::carry_out(Event event) {
 /// Everybody waits: the schedule `latest` lets happen only what somebody waits for, and what must come before it. So a
 /// result that nobody asked for stays out until the very end, and a source that nobody guards is read after it was
 /// overwritten.
-void Cluster::fire_needed() {
+bool Cluster::fire_needed() {
   auto awaited = [this](uint32_t signal) {
     if (!signal) return false;
     const auto& waiters = cta_of(signal).mbarrier_waiters;
@@ -55,8 +61,9 @@ void Cluster::fire_needed() {
   for (const Event& event : events_)
     if (awaited(event.order.signal) && (!needed || *needed > event)) needed = &event;
   if (!needed) {
+    if (!may_fire(events_.front())) return false;
     fire_first(events_);
-    return;
+    return true;
   }
   uint64_t chain = needed->order.chain, last = needed->sequence;
   auto due = [&](const Event& event) {
@@ -71,16 +78,19 @@ void Cluster::fire_needed() {
   std::make_heap(events_.begin(), events_.end(), std::greater<>{});
   std::sort(now.begin(), now.end(), [](const Event& a, const Event& b) { return a.sequence < b.sequence; });
   for (Event& event : now) carry_out(std::move(event));
+  return true;
 }
 
-void Cluster::fire_due() {
+bool Cluster::fire_due() {
   while (next_event_ <= clock) {
     // Operations before limits before polls at the same time: a wait that can succeed does.
     Heap* first = nullptr;
     for (Heap* heap : {&events_, &limits_, &polls_})
       if (!heap->empty() && (!first || heap->front().time < first->front().time)) first = heap;
+    if (!may_fire(first->front())) return false;
     fire_first(*first);
   }
+  return true;
 }
 
 uint64_t Cluster::draw() {

@@ -18,17 +18,15 @@ constexpr uint64_t kJoinCycles = 100'000;     // how long lanes wait where they 
 
 }  // namespace
 
-void Cluster::idle() {
+bool Cluster::idle() {
   only_polls_ = false;
   if (!events_.empty()) {
     // Nobody can tell how much time passes now. The random schedule keeps its times, so that time limits run out.
     if (schedule() == Schedule::random) {
       clock = std::max(clock, next_event_);
-      fire_due();
-    } else {
-      fire_needed();
+      return fire_due();
     }
-    return;
+    return fire_needed();
   }
   while (!limits_.empty() && limits_.front().stale()) fire_first(limits_);
   if (!limits_.empty()) {
@@ -42,19 +40,18 @@ void Cluster::idle() {
       idle_deadline_ = last_limit();
     }
     bool stuck = clock > idle_deadline_;
-    if (stuck && release_joins(clock)) return;
+    if (stuck && release_joins(clock)) return true;
     if (!stuck || (asks_outside_ && !grid.note_stuck(id, effects_, kHostPatienceSeconds))) {
       clock = std::max(clock, limits_.front().time);
-      fire_due();
-      return;
+      return fire_due();
     }
   }
-  if (release_joins(clock)) return;
+  if (release_joins(clock)) return true;
   if (!polls_.empty()) {
     only_polls_ = true;
     clock = std::max(clock, polls_.front().time);
     fire_first(polls_);
-    return;
+    return true;
   }
   hang();
 }
