@@ -85,6 +85,14 @@ TEST_CASE("left out: the wait for the bytes of a bulk load") {
         {probe::bytes_of(counting(128))}, {.block = {128, 1, 1}, .dynamic_shared_bytes = 1024}, true, 4);
 }
 
+TEST_CASE("left out: the loop around try_wait, which may give up with nothing wrong") {
+  std::string bad = kLoads;
+  const std::string loop = "    @!%p1 bra wait;\n";
+  bad.erase(bad.find(loop), loop.size());
+  check(probe::kernel(kLoads, 2, kDynamic), probe::kernel(bad, 2, kDynamic), 512, {probe::bytes_of(counting(128))},
+        {.block = {128, 1, 1}, .dynamic_shared_bytes = 1024}, false, 2);
+}
+
 TEST_CASE("left out: the wait for the commit before the accumulator is read") {
   probe::MmaProgram program = mma();
   const std::string good = program.text();
@@ -187,6 +195,14 @@ TEST_CASE("left out: wait::st before stored cells are handed to another warp") {
   good.replace(good.find(st), st.size(), "    tcgen05.wait::st.sync.aligned;\n");
   bad.replace(bad.find(st), st.size(), "");
   check(probe::kernel(good, 1), probe::kernel(bad, 1), 256, {}, kFiveWarps, true, 4);
+}
+
+TEST_CASE("left out: wait::st before the same warp reads the cells back") {
+  // The ISA asks for it; the load may overtake the store.
+  const std::string st = "    tcgen05.wait::st.sync.aligned;\n//first\n";
+  std::string bad = kTensorMemory;
+  bad.replace(bad.find(st), st.size(), "");
+  check(probe::kernel(kTensorMemory, 1), probe::kernel(bad, 1), 256, {}, kFiveWarps, true, 4);
 }
 
 TEST_CASE("left out: wait_group.read before a store's source is overwritten") {

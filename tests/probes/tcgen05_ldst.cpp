@@ -216,6 +216,25 @@ TEST_CASE("tcgen05.ld: registers are usable without a wait, wherever the schedul
   for (uint32_t lane = 0; lane < 32; ++lane) CHECK(got[lane] == (lane << 17) + 203);
 }
 
+TEST_CASE("tcgen05.ld with LADDER_STRICT: registers hold no value before wait::ld") {
+  const std::string early = R"(
+    tcgen05.ld.sync.aligned.32x32b.x1.b32 {%x0}, [%r5+3];
+    mov.b32 %x1, %x0;
+    tcgen05.wait::ld.sync.aligned;
+    mad.wide.u32 %d1, %r1, 8, %d0;
+    st.global.v2.u32 [%d1], {%x0, %x1};
+)";
+  emu::Options strict;
+  strict.strict = true;
+  probe::Ending ending = probe::launch_with(strict, module(fill(false) + early, 0), 256, {}, {});
+  std::vector<uint32_t> got = probe::values_of<uint32_t>(ending.bytes);
+  REQUIRE(got.size() == 64);
+  for (uint32_t lane = 0; lane < 32; ++lane) {
+    CHECK(got[2 * lane] == (lane << 16) + 3);
+    CHECK(got[2 * lane + 1] != (lane << 16) + 3);
+  }
+}
+
 TEST_CASE("tcgen05.ld and st refuse foreign lanes, columns not owned, and cells never written") {
   const auto report = [](const std::string& body, uint32_t warp) {
     return probe::failure(module(body, warp), {}, {.block = {32 * (warp + 1), 1, 1}}).report;

@@ -155,3 +155,22 @@ TEST_CASE("traces: integer reductions by the TMA unit from all CTAs") {
                       1),
         16, {.grid = {400, 1, 1}, .block = {1, 1, 1}}, {}, 1, true);
 }
+
+TEST_CASE("traces: sums of f32 by the TMA unit from all CTAs, whose bits depend on the order") {
+  // The sum starts at -0x1.DDDDDCp+94 (the bytes 0xEE); the terms lie around 2^89, so each addition rounds.
+  check(probe::kernel(R"(
+    .shared .align 16 .b32 buffer[4];
+    ld.param.u64 %d0, [p0];
+    mov.u32 %r0, %ctaid.x;
+    mov.u32 %r1, buffer;
+    mul.lo.u32 %r3, %r0, 14983;
+    or.b32 %r3, %r3, 0x6C000000;
+    st.shared.v4.b32 [buffer], {%r3, %r3, %r3, %r3};
+    fence.proxy.async.shared::cta;
+    cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%d0], [%r1], 16;
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;
+)",
+                      1),
+        16, {.grid = {400, 1, 1}, .block = {1, 1, 1}}, {}, 2, true);
+}
