@@ -153,7 +153,7 @@ def run_ninja(command):
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     for line in ninja.stdout:
         line = line.rstrip("\n")
-        if line.startswith(("[0/", "ninja: Entering", "ninja: no work")):
+        if line.startswith(("[0/", "-- ", "ninja: Entering", "ninja: no work")):
             continue
         step = re.match(r"\[\d+/\d+ ", line)
         if terminal and step:

@@ -64,7 +64,8 @@ def side_by_side(names, counters):
     if not rows:
         return
     width = max(map(len, rows)) + 2
-    say(f"\n{'':<{width}}{names[0]:>22}{names[1]:>22}")
+    say("\nWhat each did (* where they differ). Cycles order the emulator's events; they are no chip's time.")
+    say(f"{'':<{width}}{names[0]:>22}{names[1]:>22}")
     for row in rows:
         values = ["-" if f.get(row) is None else f"{f[row]:,}" for f in flat]
         say(f"{row:<{width}}{values[0]:>22}{values[1]:>22}{'' if values[0] == values[1] else '   *'}")

@@ -36,11 +36,11 @@ def summary():
         if device is None and outcome.report:
             device = headline(outcome.report.get("device", {}))
             say(device + "\n")
-            say(f"{'rung':<20}{'M x N x K':<18}{'in':<6}{'out':<6}{'compared':<26}{'bits of D':<18}{'seconds':>8}")
+            say(f"{'rung':<20}{'M x N x K':<18}{'in':<6}{'out':<6}{'compared bit for bit':<28}{'bits of D':<18}{'seconds':>8}")
         if outcome.good:
             report = outcome.report
             hashes.setdefault(group, set()).add(report["d_hash"])
-            say(f"{case.rung:<20}{case.shape:<18}{case.dtype:<6}{case.out_dtype:<6}{verdict(report):<26}"
+            say(f"{case.rung:<20}{case.shape:<18}{case.dtype:<6}{case.out_dtype:<6}{verdict(report):<28}"
                 f"{report['d_hash'][:16]:<18}{outcome.seconds:>8.2f}")
         else:
             failures += 1
@@ -66,10 +66,9 @@ def headline(device):
 
 
 def verdict(report):
-    """What a passed check looked at."""
-    check = report["check"]
-    right = f"{check['compared']:,} bit for bit"
-    return right + " + projection" if check.get("projected") else right
+    """How many outputs a passed check compared bit for bit, and how it covered the others."""
+    compared, all_of_them = report["check"]["compared"], report["m"] * report["n"]
+    return "all" if compared == all_of_them else f"{compared:,}; rest by projection"
 
 
 def command(arguments):
