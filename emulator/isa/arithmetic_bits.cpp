@@ -93,11 +93,18 @@ template <class T>
 T low_bits(uint32_t count) {
   return count >= sizeof(T) * 8 ? static_cast<T>(~T{0}) : static_cast<T>((T{1} << count) - 1);
 }
+/// Position and length of a field: "restricted to the range 0..255 by ignoring higher bits". An H200 does that for 32
+/// bits; for 64, where the assembler writes a sequence of shifts, larger values act as 255 does.
+template <class T>
+uint32_t field_part(uint32_t value) {
+  return sizeof(T) == 4 ? value & 0xFF : std::min(value, 255u);
+}
+
 template <class T>
 T extract(T a, uint32_t b, uint32_t c) {
   using U = std::make_unsigned_t<T>;
   constexpr uint32_t kTop = sizeof(T) * 8 - 1;
-  uint32_t position = b & 0xFF, length = c & 0xFF;
+  uint32_t position = field_part<T>(b), length = field_part<T>(c);
   U bits = static_cast<U>(a);
   U field = position > kTop ? U{0} : static_cast<U>(bits >> position) & low_bits<U>(length);
   if constexpr (std::is_signed_v<T>) {
@@ -110,7 +117,7 @@ T extract(T a, uint32_t b, uint32_t c) {
 }
 template <class T>
 T insert(T a, T b, uint32_t c, uint32_t d) {
-  uint32_t position = c & 0xFF, length = d & 0xFF;
+  uint32_t position = field_part<T>(c), length = field_part<T>(d);
   if (position >= sizeof(T) * 8) return b;
   T field = static_cast<T>(low_bits<T>(length) << position);
   return static_cast<T>((b & ~field) | (static_cast<T>(a << position) & field));

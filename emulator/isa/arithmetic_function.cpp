@@ -19,24 +19,22 @@ using Flushing = Mode<Round::nearest_even, true, false>;
 template <class M>
 float reciprocal(float a) {
   a = taken<M>(a);
-  if constexpr (M::kRound == Round::nearest_even) return given<M>(1.0f / a);
-  return given<M>(exact::to_float(exact::divide(1.0, a, Round::zero), M::kRound));
+  if constexpr (M::kRound == Round::nearest_even && !M::kFtz) return given<M>(1.0f / a);
+  return rounded<M>(exact::divide(1.0, a, Round::zero));
 }
 template <class M>
 double reciprocal(double a) {
-  if constexpr (M::kRound == Round::nearest_even) return given<M>(1.0 / a);
-  return given<M>(exact::divide(1.0, a, M::kRound));
+  return given_f64(M::kRound == Round::nearest_even ? 1.0 / a : exact::divide(1.0, a, M::kRound), a);
 }
 template <class M>
 float root(float a) {
   a = taken<M>(a);
   if constexpr (M::kRound == Round::nearest_even) return given<M>(std::sqrt(a));
-  return given<M>(exact::to_float(exact::square_root(a, Round::zero), M::kRound));
+  return rounded<M>(exact::square_root(a, Round::zero));
 }
 template <class M>
 double root(double a) {
-  if constexpr (M::kRound == Round::nearest_even) return given<M>(std::sqrt(a));
-  return given<M>(exact::square_root(a, M::kRound));
+  return given_f64(M::kRound == Round::nearest_even ? std::sqrt(a) : exact::square_root(a, M::kRound), a);
 }
 double reciprocal_root_of(double a) {
   return 1.0 / std::sqrt(a);
@@ -45,7 +43,7 @@ double reciprocal_root_of(double a) {
 /// A function of a double as an f32 instruction.
 template <class M, double (*kFunction)(double)>
 float approximately(float a) {
-  return given<M>(static_cast<float>(kFunction(taken<M>(a))));
+  return rounded<M>(kFunction(taken<M>(a)));
 }
 double sine(double a) {
   return std::sin(a);
@@ -64,22 +62,18 @@ double hyperbolic_tangent(double a) {
 }
 
 double reciprocal_root(double a) {
-  return given<Plain>(reciprocal_root_of(a));
+  return given_f64(reciprocal_root_of(a), a);
 }
 
-/// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 work on the upper halves: 20 bits of mantissa in, the lower half of the
-/// result is zero.
+/// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 work on the upper halves: 20 bits of mantissa in and out, the lower half
+/// of the result is zero.
 template <double (*kFunction)(double)>
 double of_upper_half(double a) {
   constexpr uint64_t kUpper = 0xFFFFFFFF00000000ull;
   auto flushed = [](uint64_t bits) { return bits & 0x7FF0000000000000ull ? bits : bits & 0x8000000000000000ull; };
-  if (a != a) return given<Plain>(a);
-  uint64_t from = flushed(std::bit_cast<uint64_t>(a)) & kUpper;
-  double value = kFunction(std::bit_cast<double>(from));
-  if (value != value) return given<Plain>(value);
-  // To nearest in the upper half.
-  uint64_t bits = std::bit_cast<uint64_t>(value) + 0x80000000u;
-  return std::bit_cast<double>(flushed(std::isinf(value) ? std::bit_cast<uint64_t>(value) : bits & kUpper));
+  double value = kFunction(std::bit_cast<double>(flushed(std::bit_cast<uint64_t>(a)) & kUpper));
+  if (a != a || value != value) return std::bit_cast<double>(0x7FFFFFFF00000000ull);
+  return std::bit_cast<double>(flushed(std::bit_cast<uint64_t>(value) & kUpper));
 }
 double inverse(double a) {
   return 1.0 / a;

@@ -33,8 +33,11 @@ template <class F, int kMode>
 uint16_t given(double value) {
   if constexpr ((kMode & kSat) != 0) value = value > 0 ? std::fmin(value, 1.0) : 0.0;  // NaN becomes 0
   if constexpr ((kMode & kRelu) != 0) value = value <= 0 ? 0.0 : value;
-  uint16_t code = static_cast<uint16_t>(encode<F>(value, Round::nearest_even));
-  return kMode & kFtz ? flushed<F>(code) : code;
+  // What is subnormal before it is rounded is flushed (an H200 does so).
+  constexpr double kSmallest = F::kExponent == 5 ? 0x1p-14 : 0x1p-126;
+  if constexpr ((kMode & kFtz) != 0)
+    if (std::fabs(value) < kSmallest) value = std::copysign(0.0, value);
+  return static_cast<uint16_t>(encode<F>(value, Round::nearest_even));
 }
 
 template <class F, int kMode>
@@ -61,11 +64,11 @@ uint16_t multiply_add(uint16_t a, uint16_t b, uint16_t c) {
 
 template <class F, int kMode>
 uint16_t negate(uint16_t a) {
-  return taken<F, kMode>(a) ^ F::kSign;
+  return is_nan<F>(a) ? F::kNan : taken<F, kMode>(a) ^ F::kSign;
 }
 template <class F, int kMode>
 uint16_t absolute(uint16_t a) {
-  return taken<F, kMode>(a) & (F::kSign - 1);
+  return is_nan<F>(a) ? F::kNan : taken<F, kMode>(a) & (F::kSign - 1);
 }
 
 /// NaN loses against a number, or with kNan wins; -0 is less than +0.

@@ -92,7 +92,7 @@ int32_t multiply_add_24_high_saturate(int32_t a, int32_t b, int32_t c) {
   return saturate(int64_t{multiply_24_high(a, b)} + c);
 }
 
-// Division by zero "yields an unspecified, machine-specific value": all ones, and the dividend as remainder.
+// Division by zero "yields an unspecified, machine-specific value": all ones, and so does its remainder (an H200's).
 template <class T>
 T divide(T a, T b) {
   if (b == 0) return static_cast<T>(-1);
@@ -102,7 +102,7 @@ T divide(T a, T b) {
 }
 template <class T>
 T remainder(T a, T b) {
-  if (b == 0) return a;
+  if (b == 0) return static_cast<T>(-1);
   if constexpr (std::is_signed_v<T>)
     if (b == -1) return 0;
   return static_cast<T>(a % b);

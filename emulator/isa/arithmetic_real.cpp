@@ -16,29 +16,30 @@ template <class M>
 float add(float a, float b) {
   a = taken<M>(a);
   b = taken<M>(b);
-  if constexpr (M::kRound == Round::nearest_even) return given<M>(a + b);
-  return given<M>(rounded<M>(sum_odd<M>(a, b)));
+  // A sum of floats is never subnormal before rounding and normal after it: below 2^-126 it is exact.
+  if constexpr (M::kRound == Round::nearest_even) return given<M>(M::kFtz ? flush(a + b) : a + b);
+  return rounded<M>(sum_odd<M>(a, b));
 }
 template <class M>
 double add(double a, double b) {
-  if constexpr (M::kRound == Round::nearest_even) return given<M>(a + b);
-  return given<M>(exact::add(a, b, M::kRound));
+  return given_f64(M::kRound == Round::nearest_even ? a + b : exact::add(a, b, M::kRound), a, b);
 }
 template <class M, class T>
 T subtract(T a, T b) {
+  if constexpr (std::is_same_v<T, double>)
+    if (b != b) return quiet(b);
   return add<M>(a, -b);
 }
 template <class M>
 float multiply(float a, float b) {
   a = taken<M>(a);
   b = taken<M>(b);
-  if constexpr (M::kRound == Round::nearest_even) return given<M>(a * b);
-  return given<M>(rounded<M>(double{a} * b));
+  if constexpr (M::kRound == Round::nearest_even && !M::kFtz) return given<M>(a * b);
+  return rounded<M>(double{a} * b);
 }
 template <class M>
 double multiply(double a, double b) {
-  if constexpr (M::kRound == Round::nearest_even) return given<M>(a * b);
-  return given<M>(exact::multiply(a, b, M::kRound));
+  return given_f64(M::kRound == Round::nearest_even ? a * b : exact::multiply(a, b, M::kRound), a, b);
 }
 template <class M>
 float multiply_add(float a, float b, float c) {
@@ -46,12 +47,12 @@ float multiply_add(float a, float b, float c) {
   b = taken<M>(b);
   c = taken<M>(c);
   // Not std::fma: without an FMA instruction at hand, that is a slow call for each lane.
-  return given<M>(rounded<M>(sum_odd<M>(double{a} * b, c)));
+  return rounded<M>(sum_odd<M>(double{a} * b, c));
 }
 template <class M>
 double multiply_add(double a, double b, double c) {
-  if constexpr (M::kRound == Round::nearest_even) return given<M>(std::fma(a, b, c));
-  return given<M>(exact::fused_multiply_add(a, b, c, M::kRound));
+  return given_f64(M::kRound == Round::nearest_even ? std::fma(a, b, c) : exact::fused_multiply_add(a, b, c, M::kRound),
+                   a, b, c);
 }
 
 // Mixed precision: 16-bit factors or first summand, the rest f32.
@@ -74,15 +75,14 @@ template <class M>
 float divide(float a, float b) {
   a = taken<M>(a);
   b = taken<M>(b);
-  if constexpr (M::kRound == Round::nearest_even) return given<M>(a / b);
+  if constexpr (M::kRound == Round::nearest_even && !M::kFtz) return given<M>(a / b);
   // A quotient of two floats that is no float itself lies at least 2^-48 of itself from one, so 53 bits of it round as
   // all of them would.
-  return given<M>(exact::to_float(exact::divide(a, b, Round::zero), M::kRound));
+  return rounded<M>(exact::divide(a, b, Round::zero));
 }
 template <class M>
 double divide(double a, double b) {
-  if constexpr (M::kRound == Round::nearest_even) return given<M>(a / b);
-  return given<M>(exact::divide(a, b, M::kRound));
+  return given_f64(M::kRound == Round::nearest_even ? a / b : exact::divide(a, b, M::kRound), a, b);
 }
 /// div.approx: a * (1 / b); for |b| above 2^126 the reciprocal is flushed (PTX ISA, div).
 template <class M>
@@ -90,7 +90,7 @@ float divide_approximately(float a, float b) {
   a = taken<M>(a);
   b = taken<M>(b);
   if (std::fabs(b) > 0x1p126f && std::isfinite(b)) return given<M>(a * std::copysign(0.0f, b));
-  return given<M>(a / b);
+  return rounded<M>(double{a} / b);
 }
 
 // ---- sign and order -------------------------------------------------------------------------------------------------
@@ -100,13 +100,22 @@ using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 template <class T>
 constexpr Bits<T> kSignBit = Bits<T>{1} << (sizeof(T) * 8 - 1);
 
+/// NaN passes as a result does.
+template <class M>
+float nan_or(float a, float otherwise) {
+  return a != a ? given<M>(a) : otherwise;
+}
+template <class M>
+double nan_or(double a, double otherwise) {
+  return a != a ? quiet(a) : otherwise;
+}
 template <class M, class T>
 T negate(T a) {
-  return std::bit_cast<T>(std::bit_cast<Bits<T>>(taken<M>(a)) ^ kSignBit<T>);
+  return nan_or<M>(a, std::bit_cast<T>(std::bit_cast<Bits<T>>(taken<M>(a)) ^ kSignBit<T>));
 }
 template <class M, class T>
 T absolute(T a) {
-  return std::bit_cast<T>(std::bit_cast<Bits<T>>(taken<M>(a)) & ~kSignBit<T>);
+  return nan_or<M>(a, std::bit_cast<T>(std::bit_cast<Bits<T>>(taken<M>(a)) & ~kSignBit<T>));
 }
 /// The sign of a on the magnitude of b.
 template <class T>
@@ -123,6 +132,7 @@ T extreme(T a, T b) {
   bool a_is_nan = a != a, b_is_nan = b != b;
   bool less = a < b || (a == b && std::signbit(a));
   T chosen = (less == kLeast || b_is_nan) && !a_is_nan ? a : b;
+  if constexpr (std::is_same_v<T, double>) return given_f64(chosen, a, b);
   if (kNan && (a_is_nan || b_is_nan)) chosen = std::numeric_limits<T>::quiet_NaN();
   return given<M>(chosen);
 }
@@ -186,8 +196,8 @@ Flow test(Warp& warp, const Instruction& instruction) {
       case Test::nan:
         yes = category == FP_NAN;
         break;
-      case Test::normal:
-        yes = category == FP_NORMAL;
+      case Test::normal:  // "positive and negative zero are considered normal numbers"
+        yes = category == FP_NORMAL || category == FP_ZERO;
         break;
       case Test::subnormal:
         yes = category == FP_SUBNORMAL;

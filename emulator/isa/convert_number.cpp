@@ -105,6 +105,32 @@ uint64_t to_integer(const Conversion& c, double value) {
   return static_cast<uint64_t>(static_cast<Whole>(value));
 }
 
+struct Layout {
+  int sign, mantissa;  // bit of the sign, bits of the mantissa
+};
+Layout layout(Number type) {
+  return type == Number::f64    ? Layout{63, 52}
+         : type == Number::f32  ? Layout{31, 23}
+         : type == Number::bf16 ? Layout{15, 7}
+                                : Layout{15, 10};
+}
+
+/// Where a NaN is not made canonical, as an H200 has it: conversions from and to f64 keep its sign and the leading bits
+/// of its payload, and moves of bits (bf16 to f32, f32 to itself) all of it. Nothing where the ordinary way is right.
+std::optional<uint64_t> passed_nan(const Conversion& c, uint64_t raw) {
+  if (c.saturate || c.relu) return std::nullopt;
+  if (c.to == Number::f32 && c.from == Number::bf16 && !c.integral) return (raw & 0xFFFF) << 16;
+  if (c.to == Number::f32 && c.from == Number::f32 && !c.integral && !c.ftz) return raw & 0xFFFFFFFFu;
+  bool from_f64 = c.from == Number::f64 && c.to != Number::bf16;
+  bool to_f64 = c.to == Number::f64 && !(c.from == Number::f32 && c.ftz);
+  if (!from_f64 && !to_f64) return std::nullopt;
+  const Layout from = layout(c.from), to = layout(c.to);
+  const uint64_t payload = (raw & ((uint64_t{1} << from.mantissa) - 1)) << (63 - from.mantissa);
+  const uint64_t exponent = ((uint64_t{1} << to.sign) - 1) >> to.mantissa << to.mantissa;
+  return (raw >> from.sign & 1) << to.sign | exponent | uint64_t{1} << (to.mantissa - 1) |
+         payload >> (63 - to.mantissa);
+}
+
 uint64_t to_float(const Conversion& c, double value) {
   if (c.integral) value = whole(value, c.round);
   if (c.saturate) value = value > 0 ? std::min(value, 1.0) : 0.0;  // NaN becomes 0
@@ -119,6 +145,7 @@ uint64_t to_float(const Conversion& c, double value) {
       return c.ftz ? std::bit_cast<uint32_t>(flush(std::bit_cast<float>(code))) : code;
     }
     default:
+      if (value != value) return 0x7FFFFFFFE0000000ull;  // f32's canonical NaN, widened
       return std::bit_cast<uint64_t>(value);
   }
 }
@@ -141,6 +168,8 @@ uint8_t bytes_of(Number number) {
 uint64_t convert(const Conversion& c, uint64_t raw) {
   if (is_float(c.from)) {
     double value = float_value(c.from, raw, c.ftz);
+    if (value != value && is_float(c.to))
+      if (std::optional<uint64_t> passed = passed_nan(c, raw)) return *passed;
     return is_float(c.to) ? to_float(c, value) : to_integer(c, value);
   }
   Whole value = integer_value(c.from, raw);

@@ -30,24 +30,21 @@ inline double taken(double value) {
   return value;
 }
 
-/// A result: flushed, clamped to [0, 1] (NaN to 0), or NaN made canonical.
+/// A result: clamped to [0, 1] (NaN to 0), or NaN made canonical.
 template <class M>
 inline float given(float value) {
-  if constexpr (M::kFtz) value = flush(value);
   if constexpr (M::kSat) return value > 0 ? (value < 1 ? value : 1.0f) : 0.0f;
   return canonical(value);
 }
-/// NaN results of f64 instructions. An invalid operation gives the one that CUDA calls CUDART_NAN (math_constants.h).
-template <class M>
-inline double given(double value) {
-  return value == value ? value : std::bit_cast<double>(0xFFF8000000000000ull);
-}
 
-/// A double that was rounded to odd, as f32.
+/// A double that holds the exact result or was rounded to odd, as a result. What is subnormal before it is rounded is
+/// flushed, also where rounding would have made it normal (an H200 does so).
 template <class M>
 inline float rounded(double odd) {
-  if constexpr (M::kRound == Round::nearest_even) return static_cast<float>(odd);
-  return std::bit_cast<float>(encode<F32>(odd, M::kRound));
+  if constexpr (M::kFtz)
+    if (std::fabs(odd) < 0x1p-126) odd = std::copysign(0.0, odd);
+  if constexpr (M::kRound == Round::nearest_even) return given<M>(static_cast<float>(odd));
+  return given<M>(std::bit_cast<float>(encode<F32>(odd, M::kRound)));
 }
 
 /// An exact sum of a and b, rounded to odd. In round-down one of zero is -0 unless both parts are +0; in the other
@@ -58,6 +55,19 @@ inline double sum_odd(double a, double b) {
   if constexpr (M::kRound == Round::down)
     if (sum == 0) return std::signbit(a) || std::signbit(b) ? -0.0 : 0.0;
   return sum;
+}
+
+/// NaN results of f64 instructions: the source that is NaN, made quiet; an invalid operation gives the one that CUDA
+/// calls CUDART_NAN. Of several sources the last counts (read off an H200).
+inline double quiet(double nan) {
+  return std::bit_cast<double>(std::bit_cast<uint64_t>(nan) | 0x0008000000000000ull);
+}
+inline double given_f64(double value, double a, double b, double c) {
+  if (value == value) return value;
+  return c != c ? quiet(c) : b != b ? quiet(b) : a != a ? quiet(a) : std::bit_cast<double>(0xFFF8000000000000ull);
+}
+inline double given_f64(double value, double a, double b = 0) {
+  return given_f64(value, a, b, 0);
 }
 
 /// Takes .rn, .rz, .rm or .rp, and with them .ftz and .sat; f.template operator()<Mode>().

@@ -40,9 +40,16 @@ struct WithCount {
   }
 };
 
+/// "restricted to the range 0..255 by ignoring higher bits"; an H200 instead clamps to it where the field is of 64
+/// bits.
+template <class T>
+int field_part(uint32_t v) {
+  return static_cast<int>(sizeof(T) == 8 ? std::min(v, 255u) : v & 0xFF);
+}
+
 template <class T>
 T extract(T a, uint32_t b, uint32_t c) {
-  int pos = static_cast<int>(b & 0xFF), len = static_cast<int>(c & 0xFF);
+  int pos = field_part<T>(b), len = field_part<T>(c);
   bool sbit = std::is_unsigned_v<T> || len == 0 ? false : bit(a, std::min(pos + len - 1, msb<T>()));
   uint64_t d = 0;
   for (int i = 0; i <= msb<T>(); ++i)
@@ -52,7 +59,7 @@ T extract(T a, uint32_t b, uint32_t c) {
 
 template <class T>
 T insert(T a, T b, uint32_t c, uint32_t d) {
-  int pos = static_cast<int>(c & 0xFF), len = static_cast<int>(d & 0xFF);
+  int pos = field_part<T>(c), len = field_part<T>(d);
   uint64_t f = b;
   for (int i = 0; i < len && pos + i <= msb<T>(); ++i)
     f = (f & ~(uint64_t{1} << (pos + i))) | static_cast<uint64_t>(bit(a, i)) << (pos + i);

@@ -126,8 +126,9 @@ TEST_CASE("sums, products and fused sums of halves") {
       auto give = [&](double v) {
         if (form.sat) v = v > 0 ? std::min(v, 1.0) : 0.0;
         if (form.relu && v <= 0) v = 0.0;
-        uint16_t code = static_cast<uint16_t>(f.code(v, SmallFloat::even));
-        return form.ftz ? flush(kind, code) : code;
+        // Flushed is what was subnormal before it was rounded (read off an H200).
+        if (form.ftz && std::fabs(v) < 0x1p-14) v = std::copysign(0.0, v);
+        return static_cast<uint16_t>(f.code(v, SmallFloat::even));
       };
       std::string name = form.name;
       if (!form.relu) {
@@ -166,7 +167,11 @@ TEST_CASE("order and sign of halves") {
           both(std::string(least ? "min" : "max") + ".ftz" + (nan ? ".NaN" : ""), kind, 2, lists,
                [&](uint16_t x, uint16_t y, uint16_t) { return extreme(flush(kind, x), flush(kind, y), least, nan); });
       }
-    both("neg", kind, 1, lists, [](uint16_t x, uint16_t, uint16_t) { return static_cast<uint16_t>(x ^ 0x8000); });
-    both("abs", kind, 1, lists, [](uint16_t x, uint16_t, uint16_t) { return static_cast<uint16_t>(x & 0x7FFF); });
+    both("neg", kind, 1, lists, [&](uint16_t x, uint16_t, uint16_t) {
+      return f.value(x) != f.value(x) ? uint16_t{0x7FFF} : static_cast<uint16_t>(x ^ 0x8000);
+    });
+    both("abs", kind, 1, lists, [&](uint16_t x, uint16_t, uint16_t) {
+      return f.value(x) != f.value(x) ? uint16_t{0x7FFF} : static_cast<uint16_t>(x & 0x7FFF);
+    });
   }
 }

@@ -34,7 +34,7 @@ float flush(float v) {
 uint32_t code(float v) {
   return v != v ? 0x7FFFFFFFu : static_cast<uint32_t>(probe::bits(v));
 }
-/// f64: which NaN is not asked for here.
+/// f64: which NaN is asked for in a test of its own.
 uint64_t code(double v) {
   return v != v ? 0x7FF8000000000000ull : probe::bits(v);
 }
@@ -106,14 +106,17 @@ TEST_CASE(".ftz flushes subnormal sources and results, .sat clamps to [0, 1]") {
     for (bool ftz : {false, true})
       for (bool sat : {false, true}) {
         if (!ftz && !sat) continue;
-        auto given = [=](float v) {
-          if (ftz) v = flush(v);
+        // What is flushed is what was subnormal before it was rounded (read off an H200): what rounds toward zero to a
+        // subnormal.
+        auto given = [=](float v, float truncated) {
+          if (ftz && std::fabs(truncated) < 0x1p-126f) v = std::copysign(0.0f, v);
           return sat ? (v > 0 ? std::min(v, 1.0f) : 0.0f) : v;
         };
         auto taken = [=](float v) { return ftz ? flush(v) : v; };
         std::string modifiers = name + (ftz ? ".ftz" : "") + (sat ? ".sat" : "") + ".f32";
         auto in = [&, rounding = rounding](auto f) {
-          return [=](auto... v) { return given(under(rounding, f, taken(v)...)); };
+          return
+              [=](auto... v) { return given(under(rounding, f, taken(v)...), under(FE_TOWARDZERO, f, taken(v)...)); };
         };
         check_real<float>("add" + modifiers + " %d, %a, %b;", in([](float a, float b) { return a + b; }), s.a, s.b);
         check_real<float>("mul" + modifiers + " %d, %a, %b;", in([](float a, float b) { return a * b; }), s.a, s.b);
@@ -228,13 +231,45 @@ TEMPLATE_TEST_CASE("testp tells what kind of number it is", "", float, double) {
       {"infinite", [](int c) { return c == FP_INFINITE; }},
       {"number", [](int c) { return c != FP_NAN; }},
       {"notanumber", [](int c) { return c == FP_NAN; }},
-      {"normal", [](int c) { return c == FP_NORMAL; }},
+      {"normal", [](int c) { return c == FP_NORMAL || c == FP_ZERO; }},
       {"subnormal", [](int c) { return c == FP_SUBNORMAL; }},
   };
+  // "As a special case, positive and negative zero are considered normal numbers."
   for (const auto& [name, test] : kTests)
     check<uint32_t, T>(
         "{ .reg .pred p; testp." + name + type<T>() + " p, %a; selp.b32 %d, 1, 0, p; }",
         [&, test = test](T v) { return test(std::fpclassify(v)) ? 1u : 0u; }, list);
+}
+
+TEST_CASE("NaN of f64 passes through, quiet; f32's becomes 0x7FFFFFFF (as an H200 has it)") {
+  const uint64_t kQuiet = 0xFFF8123456789ABC, kSignalling = 0x7FF0000000000002, kMadeQuiet = 0x7FF8000000000002;
+  const uint64_t kInvalid = 0xFFF8000000000000;
+  struct Case {
+    const char* text;
+    std::vector<double> sources;
+    uint64_t want;
+  };
+  const double kNan = probe::value<double>(kQuiet), kOther = probe::value<double>(kSignalling);
+  const Case kCases[] = {{"add.f64 %d, %a, %b;", {kNan, 1}, kQuiet},
+                         {"add.f64 %d, %a, %b;", {1, kOther}, kMadeQuiet},
+                         {"sub.f64 %d, %a, %b;", {1, kNan}, kQuiet},
+                         {"mul.f64 %d, %a, %b;", {kOther, 1}, kMadeQuiet},
+                         {"add.f64 %d, %a, %b;", {INFINITY, -INFINITY}, kInvalid},
+                         {"mul.f64 %d, %a, %b;", {INFINITY, 0}, kInvalid},
+                         {"div.rn.f64 %d, %a, %b;", {0, 0}, kInvalid},
+                         {"fma.rn.f64 %d, %a, %b, %c;", {INFINITY, 0, kNan}, kQuiet},
+                         {"max.f64 %d, %a, %b;", {kNan, kOther}, kMadeQuiet},
+                         {"sqrt.rn.f64 %d, %a;", {-1}, kInvalid},
+                         {"neg.f64 %d, %a;", {kNan}, kQuiet},
+                         {"abs.f64 %d, %a;", {kNan}, kQuiet}};
+  for (const Case& c : kCases) {
+    std::vector<std::vector<uint64_t>> sources;
+    for (double v : c.sources) sources.push_back({probe::bits(v)});
+    INFO(c.text);
+    CHECK(probe::evaluate({c.text, 64, std::vector<int>(sources.size(), 64)}, sources)[0] == c.want);
+  }
+  for (const char* text : {"neg.f32 %d, %a;", "abs.f32 %d, %a;", "neg.ftz.f32 %d, %a;", "sqrt.rn.f32 %d, %a;"})
+    CHECK(probe::evaluate({text, 32, {32}}, {{0xFFC12345}})[0] == 0x7FFFFFFF);
 }
 
 TEST_CASE("mixed precision: halves with floats") {

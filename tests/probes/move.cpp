@@ -63,7 +63,6 @@ TEST_CASE("special registers say where a thread is") {
       {"%ctaid.z", [](uint32_t, uint32_t, uint32_t, uint32_t z) { return z; }},
       {"%nctaid.x", [](uint32_t, uint32_t, uint32_t, uint32_t) { return 3u; }},
       {"%laneid", [](uint32_t t, uint32_t, uint32_t, uint32_t) { return t % 32; }},
-      {"%warpid", [](uint32_t t, uint32_t, uint32_t, uint32_t) { return t / 32; }},
       {"%lanemask_lt", [](uint32_t t, uint32_t, uint32_t, uint32_t) { return (1u << t % 32) - 1; }},
       {"%lanemask_eq", [](uint32_t t, uint32_t, uint32_t, uint32_t) { return 1u << t % 32; }},
       {"%lanemask_ge", [](uint32_t t, uint32_t, uint32_t, uint32_t) { return ~0u << t % 32; }},

@@ -13,11 +13,29 @@
 namespace probe {
 namespace {
 
-void dump(const std::string& ptx) {
+/// Where dumped programs go; empty when nowhere.
+std::filesystem::path dump_folder() {
   const char* folder = std::getenv("LADDER_PROBE_DUMP");
-  if (!folder || !*folder) return;
-  std::filesystem::create_directories(folder);
-  std::ofstream(std::filesystem::path(folder) / fmt::format("{:016x}.ptx", std::hash<std::string>{}(ptx))) << ptx;
+  return folder ? folder : "";
+}
+
+/// NAME.ptx, and NAME.run as replay/main.cpp reads it: shape, number of buffers, and of each its size and its bytes
+/// before and after.
+void dump(const std::string& ptx, const Shape& shape, const std::vector<size_t>& sizes,
+          const std::vector<std::byte>& before, const std::vector<std::byte>& after, bool ran) {
+  std::filesystem::create_directories(dump_folder());
+  std::string name = fmt::format("{:016x}", std::hash<std::string>{}(ptx));
+  std::ofstream(dump_folder() / (name + ".ptx")) << ptx;
+  if (!ran) return;
+  std::ofstream out(dump_folder() / (name + ".run"), std::ios::binary);
+  auto number = [&](uint64_t value) { out.write(reinterpret_cast<const char*>(&value), 8); };
+  for (const emu::Dim3& dim : {shape.grid, shape.block, shape.cluster})
+    for (uint32_t extent : {dim.x, dim.y, dim.z}) number(extent);
+  number(shape.dynamic_shared_bytes);
+  number(sizes.size());
+  for (size_t size : sizes) number(size);
+  out.write(reinterpret_cast<const char*>(before.data()), static_cast<std::streamsize>(before.size()));
+  out.write(reinterpret_cast<const char*>(after.data()), static_cast<std::streamsize>(after.size()));
 }
 
 /// One kernel for an operation: sources at p1, p2, ..., the result at p0. `odd`: only some lanes execute it.
@@ -81,7 +99,9 @@ Machine::Machine(const emu::Options& options)
 
 std::optional<emu::Fault> Machine::launch(const std::string& ptx, const std::vector<uint64_t>& parameters,
                                           const Shape& shape, bool valid) {
-  if (valid) dump(ptx);
+  valid = valid && !dump_folder().empty();
+  std::vector<std::byte> before;
+  if (valid) before = contents(parameters);
   std::shared_ptr<emu::Module> module = device_->load(ptx, "probe.ptx");
   const emu::Kernel* kernel = module->kernel("probe");
   if (!kernel) throw std::logic_error("the program has no kernel `probe`");
@@ -89,7 +109,22 @@ std::optional<emu::Fault> Machine::launch(const std::string& ptx, const std::vec
                            .block = shape.block,
                            .cluster = shape.cluster,
                            .dynamic_shared_bytes = shape.dynamic_shared_bytes};
-  return device_->launch(*kernel, config, std::as_bytes(std::span(parameters)));
+  std::optional<emu::Fault> fault = device_->launch(*kernel, config, std::as_bytes(std::span(parameters)));
+  if (valid) {
+    std::vector<size_t> sizes;
+    for (uint64_t parameter : parameters) sizes.push_back(buffer_bytes_.at(parameter));
+    dump(ptx, shape, sizes, before, contents(parameters), !fault);
+  }
+  return fault;
+}
+
+std::vector<std::byte> Machine::contents(const std::vector<uint64_t>& parameters) {
+  std::vector<std::byte> out;
+  for (uint64_t parameter : parameters) {
+    std::vector<std::byte> bytes = read<std::byte>(parameter, buffer_bytes_.at(parameter));
+    out.insert(out.end(), bytes.begin(), bytes.end());
+  }
+  return out;
 }
 
 namespace {
@@ -127,7 +162,7 @@ std::vector<uint64_t> evaluate(const Operation& operation, const std::vector<std
     for (size_t i = 0; i < sources.size(); ++i)
       parameters.push_back(machine.buffer(narrow(sources[i], operation.source_bits[i])));
     Shape shape{.grid = {static_cast<uint32_t>((count + 127) / 128), 1, 1}, .block = {128, 1, 1}};
-    std::optional<emu::Fault> fault = machine.launch(program(operation, count, some), parameters, shape);
+    std::optional<emu::Fault> fault = machine.launch(program(operation, count, some), parameters, shape, !some);
     if (fault) {
       FAIL(fault->report);
       return {};

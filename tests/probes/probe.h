@@ -1,12 +1,14 @@
 #pragma once
 // Small PTX programs run on the emulated device, so that a test can say what one instruction does.
 //
-// With LADDER_PROBE_DUMP=<folder> in the environment every program is also written there; passing the folder's files
-// through ptxas shows that the tests speak valid PTX (check_ptx.py).
+// With LADDER_PROBE_DUMP=<folder> in the environment every program is also written there, with its buffers before and
+// after. Passing the folder's files through ptxas shows that the tests speak valid PTX (check_ptx.py); running them on
+// a GPU shows what the emulator and the chip disagree on (replay/main.cpp).
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,6 +42,7 @@ class Machine {
   template <class T>
   uint64_t buffer(const std::vector<T>& values) {
     uint64_t address = device_->memory().allocate(std::max<size_t>(1, values.size() * sizeof(T)), "probe");
+    buffer_bytes_[address] = values.size() * sizeof(T);
     if (!values.empty())
       std::memcpy(device_->memory().writing(address, values.size() * sizeof(T)), values.data(),
                   values.size() * sizeof(T));
@@ -52,12 +55,15 @@ class Machine {
     return values;
   }
 
-  /// Runs PTX text (a whole module with the entry `probe`).
+  /// Runs PTX text (a whole module with the entry `probe`). `valid`: whether ptxas should take it, too.
   std::optional<emu::Fault> launch(const std::string& ptx, const std::vector<uint64_t>& parameters,
                                    const Shape& shape = {}, bool valid = true);
 
  private:
+  std::vector<std::byte> contents(const std::vector<uint64_t>& parameters);
+
   std::unique_ptr<emu::Device> device_;
+  std::map<uint64_t, size_t> buffer_bytes_;  // by address
 };
 
 /// Runs `body` and returns `count` values of T that it left at p0; a second buffer with `input` is at p1. Fails the
