@@ -29,14 +29,19 @@ bool is_nan(uint16_t a) {
   return (a & (F::kSign - 1)) > kExponentBits<F>;
 }
 
+template <class F>
+constexpr double kSmallest = F::kExponent == 5 ? 0x1p-14 : 0x1p-126;  // of normal numbers
+
 template <class F, int kMode>
 uint16_t given(double value) {
   if constexpr ((kMode & kSat) != 0) value = value > 0 ? std::fmin(value, 1.0) : 0.0;  // NaN becomes 0
   if constexpr ((kMode & kRelu) != 0) value = value <= 0 ? 0.0 : value;
-  // What is subnormal before it is rounded is flushed (an H200 does so).
-  constexpr double kSmallest = F::kExponent == 5 ? 0x1p-14 : 0x1p-126;
+  // .ftz flushes what is subnormal after it was rounded to the format's precision as if exponents had no end (an H200).
   if constexpr ((kMode & kFtz) != 0)
-    if (std::fabs(value) < kSmallest) value = std::copysign(0.0, value);
+    if (std::fabs(value) < kSmallest<F>) {
+      double scaled = decode<F>(encode<F>(value * 0x1p8, Round::nearest_even));
+      value = std::copysign(std::fabs(scaled) >= kSmallest<F> * 0x1p8 ? kSmallest<F> : 0.0, value);
+    }
   return static_cast<uint16_t>(encode<F>(value, Round::nearest_even));
 }
 

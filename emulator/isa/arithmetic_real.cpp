@@ -22,7 +22,7 @@ float add(float a, float b) {
 }
 template <class M>
 double add(double a, double b) {
-  return given_f64(M::kRound == Round::nearest_even ? a + b : exact::add(a, b, M::kRound), a, b);
+  return given_f64(M::kRound == Round::nearest_even ? a + b : exact::add(a, b, M::kRound), b, a);
 }
 template <class M, class T>
 T subtract(T a, T b) {
@@ -39,7 +39,7 @@ float multiply(float a, float b) {
 }
 template <class M>
 double multiply(double a, double b) {
-  return given_f64(M::kRound == Round::nearest_even ? a * b : exact::multiply(a, b, M::kRound), a, b);
+  return given_f64(M::kRound == Round::nearest_even ? a * b : exact::multiply(a, b, M::kRound), b, a);
 }
 template <class M>
 float multiply_add(float a, float b, float c) {
@@ -52,7 +52,7 @@ float multiply_add(float a, float b, float c) {
 template <class M>
 double multiply_add(double a, double b, double c) {
   return given_f64(M::kRound == Round::nearest_even ? std::fma(a, b, c) : exact::fused_multiply_add(a, b, c, M::kRound),
-                   a, b, c);
+                   b, c, a);
 }
 
 // Mixed precision: 16-bit factors or first summand, the rest f32.
@@ -132,7 +132,7 @@ T extreme(T a, T b) {
   bool a_is_nan = a != a, b_is_nan = b != b;
   bool less = a < b || (a == b && std::signbit(a));
   T chosen = (less == kLeast || b_is_nan) && !a_is_nan ? a : b;
-  if constexpr (std::is_same_v<T, double>) return given_f64(chosen, a, b);
+  if constexpr (std::is_same_v<T, double>) return given_f64(chosen, b, a);
   if (kNan && (a_is_nan || b_is_nan)) chosen = std::numeric_limits<T>::quiet_NaN();
   return given<M>(chosen);
 }

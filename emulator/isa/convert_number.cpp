@@ -121,7 +121,7 @@ std::optional<uint64_t> passed_nan(const Conversion& c, uint64_t raw) {
   if (c.saturate || c.relu) return std::nullopt;
   if (c.to == Number::f32 && c.from == Number::bf16 && !c.integral) return (raw & 0xFFFF) << 16;
   if (c.to == Number::f32 && c.from == Number::f32 && !c.integral && !c.ftz) return raw & 0xFFFFFFFFu;
-  bool from_f64 = c.from == Number::f64 && c.to != Number::bf16;
+  bool from_f64 = c.from == Number::f64;
   bool to_f64 = c.to == Number::f64 && !(c.from == Number::f32 && c.ftz);
   if (!from_f64 && !to_f64) return std::nullopt;
   const Layout from = layout(c.from), to = layout(c.to);

@@ -104,8 +104,12 @@ uint64_t combine(const Modifiers& m, uint64_t old, uint64_t b, bool in_global) {
       // on shared memory [it] supports subnormal inputs and results".
       return std::bit_cast<uint32_t>(in_global ? canonical(flush(flush(x) + flush(y))) : canonical(x + y));
     }
-    case Number::f64:
-      return std::bit_cast<uint64_t>(std::bit_cast<double>(old) + std::bit_cast<double>(b));
+    case Number::f64: {
+      double x = std::bit_cast<double>(old), y = std::bit_cast<double>(b);
+      if (y != y) return b;  // NaN passes as it is, and an invalid sum gives CUDART_NAN (an H200)
+      if (x != x) return old;
+      return x + y == x + y ? std::bit_cast<uint64_t>(x + y) : 0xFFF8000000000000ull;
+    }
     case Number::f16:
       return half<F16>(m.operation, static_cast<uint16_t>(old), static_cast<uint16_t>(b));
     case Number::bf16:

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 
 #include "emulator/isa/binder.h"
@@ -37,14 +38,23 @@ inline float given(float value) {
   return canonical(value);
 }
 
-/// A double that holds the exact result or was rounded to odd, as a result. What is subnormal before it is rounded is
-/// flushed, also where rounding would have made it normal (an H200 does so).
+template <Round kRound>
+inline float to_float(double odd) {
+  if constexpr (kRound == Round::nearest_even) return static_cast<float>(odd);
+  return std::bit_cast<float>(encode<F32>(odd, kRound));
+}
+
+/// A double that holds the exact result or was rounded to odd, as a result. .ftz flushes what is subnormal after it was
+/// rounded to 24 bits as if exponents had no end (read off an H200: 2^-126 - 2^-150 is flushed, 2^-126 - 2^-250 is
+/// not).
 template <class M>
 inline float rounded(double odd) {
   if constexpr (M::kFtz)
-    if (std::fabs(odd) < 0x1p-126) odd = std::copysign(0.0, odd);
-  if constexpr (M::kRound == Round::nearest_even) return given<M>(static_cast<float>(odd));
-  return given<M>(std::bit_cast<float>(encode<F32>(odd, M::kRound)));
+    if (std::fabs(odd) < 0x1p-126) {
+      const bool grows = std::fabs(to_float<M::kRound>(odd * 0x1p100)) >= 0x1p-26f;
+      return given<M>(std::copysign(grows ? 0x1p-126f : 0.0f, static_cast<float>(odd)));
+    }
+  return given<M>(to_float<M::kRound>(odd));
 }
 
 /// An exact sum of a and b, rounded to odd. In round-down one of zero is -0 unless both parts are +0; in the other
@@ -57,17 +67,17 @@ inline double sum_odd(double a, double b) {
   return sum;
 }
 
-/// NaN results of f64 instructions: the source that is NaN, made quiet; an invalid operation gives the one that CUDA
-/// calls CUDART_NAN. Of several sources the last counts (read off an H200).
 inline double quiet(double nan) {
   return std::bit_cast<double>(std::bit_cast<uint64_t>(nan) | 0x0008000000000000ull);
 }
-inline double given_f64(double value, double a, double b, double c) {
+/// NaN results of f64 instructions: the first of `sources` that is NaN, made quiet; an invalid operation gives the one
+/// that CUDA calls CUDART_NAN. In which order sources count was read off an H200.
+template <class... T>
+inline double given_f64(double value, T... sources) {
   if (value == value) return value;
-  return c != c ? quiet(c) : b != b ? quiet(b) : a != a ? quiet(a) : std::bit_cast<double>(0xFFF8000000000000ull);
-}
-inline double given_f64(double value, double a, double b = 0) {
-  return given_f64(value, a, b, 0);
+  for (double source : {sources...})
+    if (source != source) return quiet(source);
+  return std::bit_cast<double>(0xFFF8000000000000ull);
 }
 
 /// Takes .rn, .rz, .rm or .rp, and with them .ftz and .sat; f.template operator()<Mode>().

@@ -46,6 +46,15 @@ struct Sources {
     auto list = probe::corners<T>(random);
     std::tie(a, b) = probe::pairs(list);
     for (size_t i = 0; i < a.size(); ++i) c.push_back(list[(i * 7 + i / list.size()) % list.size()]);
+    // Around the smallest normal number, where .ftz decides.
+    const T kTiny = std::numeric_limits<T>::min(), kEps = std::numeric_limits<T>::epsilon();
+    for (T x : {kTiny, kTiny * (1 + kEps), kTiny * 2 - kTiny * kEps, -kTiny})
+      for (T y : {1 - kEps / 2, 1 - kEps, 1 + kEps, kTiny, -kTiny, kEps / 4, -kEps / 4, T{0.5}})
+        for (T z : {kTiny, -kTiny, T{0}, kTiny * kEps}) {
+          a.push_back(x);
+          b.push_back(y);
+          c.push_back(z);
+        }
     // Sums that cancel to what the product's rounding lost, and halfway cases.
     for (size_t i = 0; i < 400; ++i) {
       T x = list[(i * 5) % list.size()], y = list[(i * 11 + 3) % list.size()];
@@ -106,27 +115,39 @@ TEST_CASE(".ftz flushes subnormal sources and results, .sat clamps to [0, 1]") {
     for (bool ftz : {false, true})
       for (bool sat : {false, true}) {
         if (!ftz && !sat) continue;
-        // What is flushed is what was subnormal before it was rounded (read off an H200): what rounds toward zero to a
-        // subnormal.
-        auto given = [=](float v, float truncated) {
-          if (ftz && std::fabs(truncated) < 0x1p-126f) v = std::copysign(0.0f, v);
+        // Flushed is what is subnormal after it was rounded as if exponents had no end (read off an H200); `scaled` is
+        // the result so rounded, times 2^100.
+        auto given = [=](float v, float truncated, float scaled) {
+          if (ftz && std::fabs(truncated) < 0x1p-126f)
+            v = std::copysign(truncated != 0 && std::fabs(scaled) >= 0x1p-26f ? 0x1p-126f : 0.0f, v);
           return sat ? (v > 0 ? std::min(v, 1.0f) : 0.0f) : v;
         };
         auto taken = [=](float v) { return ftz ? flush(v) : v; };
         std::string modifiers = name + (ftz ? ".ftz" : "") + (sat ? ".sat" : "") + ".f32";
+        // f(scale, ...) gives scale times the operation's result where that is tiny.
         auto in = [&, rounding = rounding](auto f) {
-          return
-              [=](auto... v) { return given(under(rounding, f, taken(v)...), under(FE_TOWARDZERO, f, taken(v)...)); };
+          return [=](auto... v) {
+            return given(under(rounding, f, 1.0f, taken(v)...), under(FE_TOWARDZERO, f, 1.0f, taken(v)...),
+                         under(rounding, f, 0x1p100f, taken(v)...));
+          };
         };
-        check_real<float>("add" + modifiers + " %d, %a, %b;", in([](float a, float b) { return a + b; }), s.a, s.b);
-        check_real<float>("mul" + modifiers + " %d, %a, %b;", in([](float a, float b) { return a * b; }), s.a, s.b);
+        auto product = [](float scale, float a, float b) {
+          return std::fabs(a) < std::fabs(b) ? a * scale * b : a * (b * scale);
+        };
+        auto fused = [](float scale, float a, float b, float c) {
+          return std::fabs(a) < std::fabs(b) ? std::fma(a * scale, b, c * scale) : std::fma(a, b * scale, c * scale);
+        };
+        check_real<float>("add" + modifiers + " %d, %a, %b;",
+                          in([](float scale, float a, float b) { return a * scale + b * scale; }), s.a, s.b);
+        check_real<float>("mul" + modifiers + " %d, %a, %b;", in(product), s.a, s.b);
         if (name.empty()) continue;
-        check_real<float>("fma" + modifiers + " %d, %a, %b, %c;",
-                          in([](float a, float b, float c) { return std::fma(a, b, c); }), s.a, s.b, s.c);
+        check_real<float>("fma" + modifiers + " %d, %a, %b, %c;", in(fused), s.a, s.b, s.c);
         if (sat) continue;
-        check_real<float>("div" + modifiers + " %d, %a, %b;", in([](float a, float b) { return a / b; }), s.a, s.b);
-        check_real<float>("rcp" + modifiers + " %d, %a;", in([](float a) { return 1 / a; }), s.a);
-        check_real<float>("sqrt" + modifiers + " %d, %a;", in([](float a) { return std::sqrt(a); }), s.a);
+        check_real<float>("div" + modifiers + " %d, %a, %b;",
+                          in([](float scale, float a, float b) { return a * scale / b; }), s.a, s.b);
+        check_real<float>("rcp" + modifiers + " %d, %a;", in([](float scale, float a) { return scale / a; }), s.a);
+        check_real<float>("sqrt" + modifiers + " %d, %a;",
+                          in([](float scale, float a) { return std::sqrt(a) * scale; }), s.a);
       }
 }
 
@@ -259,6 +280,11 @@ TEST_CASE("NaN of f64 passes through, quiet; f32's becomes 0x7FFFFFFF (as an H20
                          {"div.rn.f64 %d, %a, %b;", {0, 0}, kInvalid},
                          {"fma.rn.f64 %d, %a, %b, %c;", {INFINITY, 0, kNan}, kQuiet},
                          {"max.f64 %d, %a, %b;", {kNan, kOther}, kMadeQuiet},
+                         // Of several, b counts before c and that before a; a division takes the dividend.
+                         {"add.f64 %d, %a, %b;", {kNan, kOther}, kMadeQuiet},
+                         {"fma.rn.f64 %d, %a, %b, %c;", {kOther, kNan, kOther}, kQuiet},
+                         {"fma.rn.f64 %d, %a, %b, %c;", {kOther, 1, kNan}, kQuiet},
+                         {"div.rn.f64 %d, %a, %b;", {kNan, kOther}, kQuiet},
                          {"sqrt.rn.f64 %d, %a;", {-1}, kInvalid},
                          {"neg.f64 %d, %a;", {kNan}, kQuiet},
                          {"abs.f64 %d, %a;", {kNan}, kQuiet}};
