@@ -16,7 +16,7 @@ import tempfile
 
 def find_ptxas():
     named = os.environ.get("LADDER_PTXAS")
-    if named:
+    if named and pathlib.Path(named).exists():
         return named
     for root in (os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"), "/usr/local/cuda"):
         if root and (pathlib.Path(root) / "bin" / "ptxas").exists():
