@@ -312,6 +312,9 @@ TEST_CASE("NaN becomes canonical where a conversion computes, and keeps its payl
 
 TEST_CASE("tf32 keeps ten bits of the fraction") {
   std::vector<float> f = probe::corners<float>(600);
+  for (float v : std::vector<float>(f))  // halfway between two results, and beside that
+    for (uint64_t low : {0x0FFF, 0x1000, 0x1001, 0x2FFF, 0x3000, 0x3001})
+      f.push_back(probe::value<float>((probe::bits(v) & ~uint64_t{0x3FFF}) | low));
   // Drop 13 bits by integer arithmetic on magnitudes; a carry into the exponent is what rounding up means.
   auto rounded = [](float v, const std::string& name) {
     uint32_t bits = static_cast<uint32_t>(probe::bits(v)), sign = bits & 0x80000000u, m = bits & 0x7FFFFFFFu;

@@ -135,11 +135,36 @@ TEST_CASE("one half may go on while the other still waits for its lanes") {
     setp.eq.u32 %p4, %r5, 0;
     @%p4 bra wait;
   vote:
-    vote.sync.ballot.b32 %r31, %p2, %r4;
+    setp.eq.u32 %p6, %r0, %r0;
+    vote.sync.ballot.b32 %r31, %p6, %r4;
     @%p1 st.volatile.shared.u32 [flag], 1;
 )" + kStore + "out:\n",
                                    32);
-  for (size_t lane = 0; lane < 32; ++lane) CHECK(got[lane] == (lane < 16 ? 0xFFFFu : 0u));
+  for (size_t lane = 0; lane < 32; ++lane) CHECK(got[lane] == (lane < 16 ? 0xFFFFu : 0xFFFF0000u));
+}
+
+TEST_CASE("a lane that comes late is waited for where no branch would bring it back") {
+  // As above, nothing but the instruction itself makes the others wait for lane 5, which sleeps first.
+  const std::string kLate = R"(
+    .shared .u32 word;
+    mov.u32 %r0, %tid.x;
+    setp.ne.u32 %p1, %r0, 5;
+    @%p1 bra meet;
+    nanosleep.u32 3000;
+    mov.u32 %r1, %clock;
+    setp.eq.u32 %p2, %r1, 0;
+    @%p2 bra out;
+    st.shared.u32 [word], 77;
+  meet:
+)";
+  const std::string kEnd = kStore + "out:\n";
+  CHECK(probe::run<uint32_t>(kLate + "bar.warp.sync -1; ld.shared.u32 %r31, [word];" + kEnd, 32) == Words(32, 77));
+  CHECK(probe::run<uint32_t>(kLate + "shfl.sync.idx.b32 %r31, %r0, 5, 31, -1; ld.shared.u32 %r31, [word];" + kEnd,
+                             32) == Words(32, 77));
+  CHECK(probe::run<uint32_t>(kLate + "redux.sync.add.u32 %r31, %r0, -1;" + kEnd, 32) == Words(32, 31 * 16));
+  CHECK(probe::run<uint32_t>(kLate + "match.any.sync.b32 %r31, 9, -1;" + kEnd, 32) == Words(32, 0xFFFFFFFFu));
+  CHECK(probe::run<uint32_t>(kLate + "elect.sync %r31|%p3, 0xffffffff; ld.shared.u32 %r31, [word];" + kEnd, 32) ==
+        Words(32, 77));
 }
 
 TEST_CASE("a guarded .sync instruction takes only the lanes whose guard is true") {
