@@ -8,7 +8,10 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "emulator/machine/chip.h"
+#include "tests/probes/digest.h"
 
 namespace probe {
 namespace {
@@ -19,24 +22,51 @@ std::filesystem::path dump_folder() {
   return folder ? folder : "";
 }
 
-/// NAME.ptx, and NAME.run as replay/main.cpp reads it: shape, number of buffers, and of each its size and its bytes
-/// before and after.
-void dump(const std::string& ptx, const Shape& shape, const std::vector<size_t>& sizes,
-          const std::vector<std::byte>& before, const std::vector<std::byte>& after, bool ran) {
-  std::filesystem::create_directories(dump_folder());
-  std::string name = fmt::format("{:016x}", std::hash<std::string>{}(ptx));
-  std::ofstream(dump_folder() / (name + ".ptx")) << ptx;
-  if (!ran) return;
-  std::ofstream out(dump_folder() / (name + ".run"), std::ios::binary);
-  auto number = [&](uint64_t value) { out.write(reinterpret_cast<const char*>(&value), 8); };
-  for (const emu::Dim3& dim : {shape.grid, shape.block, shape.cluster})
-    for (uint32_t extent : {dim.x, dim.y, dim.z}) number(extent);
-  number(shape.dynamic_shared_bytes);
-  number(sizes.size());
-  for (size_t size : sizes) number(size);
-  out.write(reinterpret_cast<const char*>(before.data()), static_cast<std::streamsize>(before.size()));
-  out.write(reinterpret_cast<const char*>(after.data()), static_cast<std::streamsize>(after.size()));
+/// What a chip's record says of the program: a digest of its buffers, or the error in which it ends; "" when nothing.
+std::string recorded(const std::string& key) {
+  static const nlohmann::json record = [] {
+    std::ifstream in(SOURCE_FOLDER "/tests/golden/h200_probes.json");
+    return in ? nlohmann::json::parse(in) : nlohmann::json{{"programs", nlohmann::json::object()}};
+  }();
+  return record["programs"].value(key, "");
 }
+
+/// A program with its buffers before and after, as replay/program.h reads it from a file.
+struct Run {
+  const std::string& ptx;
+  const Shape& shape;
+  std::vector<size_t> sizes;
+  std::vector<std::byte> before, after;
+  uint64_t error = 0;
+
+  std::string key() const {
+    Digest digest;
+    digest.add(ptx.data(), ptx.size());
+    for (const emu::Dim3& dim : {shape.grid, shape.block, shape.cluster}) digest.add(&dim, sizeof(dim));
+    digest.add(&shape.dynamic_shared_bytes, sizeof(shape.dynamic_shared_bytes));
+    digest.add(sizes.data(), sizes.size() * sizeof(size_t)).add(before.data(), before.size());
+    return digest.hex();
+  }
+
+  std::string outcome() const {
+    return error ? fmt::format("error {}", error) : Digest().add(after.data(), after.size()).hex();
+  }
+
+  void dump() const {
+    std::filesystem::create_directories(dump_folder());
+    std::ofstream(dump_folder() / (key() + ".ptx")) << ptx;
+    std::ofstream out(dump_folder() / (key() + ".run"), std::ios::binary);
+    auto number = [&](uint64_t value) { out.write(reinterpret_cast<const char*>(&value), 8); };
+    for (const emu::Dim3& dim : {shape.grid, shape.block, shape.cluster})
+      for (uint32_t extent : {dim.x, dim.y, dim.z}) number(extent);
+    number(shape.dynamic_shared_bytes);
+    number(error);
+    number(sizes.size());
+    for (size_t size : sizes) number(size);
+    out.write(reinterpret_cast<const char*>(before.data()), static_cast<std::streamsize>(before.size()));
+    out.write(reinterpret_cast<const char*>(after.data()), static_cast<std::streamsize>(after.size()));
+  }
+};
 
 /// One kernel for an operation: sources at p1, p2, ..., the result at p0. `odd`: only some lanes execute it.
 std::string program(const Operation& operation, size_t count, bool some) {
@@ -99,9 +129,11 @@ Machine::Machine(const emu::Options& options)
 
 std::optional<emu::Fault> Machine::launch(const std::string& ptx, const std::vector<uint64_t>& parameters,
                                           const Shape& shape, bool valid) {
-  valid = valid && !dump_folder().empty();
-  std::vector<std::byte> before;
-  if (valid) before = contents(parameters);
+  Run run{.ptx = ptx, .shape = shape, .sizes = {}, .before = {}, .after = {}};
+  if (valid) {
+    for (uint64_t parameter : parameters) run.sizes.push_back(buffer_bytes_.at(parameter));
+    run.before = contents(parameters);
+  }
   std::shared_ptr<emu::Module> module = device_->load(ptx, "probe.ptx");
   const emu::Kernel* kernel = module->kernel("probe");
   if (!kernel) throw std::logic_error("the program has no kernel `probe`");
@@ -111,9 +143,12 @@ std::optional<emu::Fault> Machine::launch(const std::string& ptx, const std::vec
                            .dynamic_shared_bytes = shape.dynamic_shared_bytes};
   std::optional<emu::Fault> fault = device_->launch(*kernel, config, std::as_bytes(std::span(parameters)));
   if (valid) {
-    std::vector<size_t> sizes;
-    for (uint64_t parameter : parameters) sizes.push_back(buffer_bytes_.at(parameter));
-    dump(ptx, shape, sizes, before, contents(parameters), !fault);
+    run.after = contents(parameters);
+    if (fault) run.error = static_cast<uint64_t>(fault->error);
+    if (!dump_folder().empty()) run.dump();
+    if (std::string chip = recorded(run.key()); !chip.empty() && chip != run.outcome())
+      FAIL_CHECK("an H200 leaves " << chip << ", the emulator " << run.outcome() << " (program " << run.key() << ")\n"
+                                   << ptx);
   }
   return fault;
 }

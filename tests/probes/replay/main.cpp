@@ -1,253 +1,214 @@
-// Runs the programs that the probe tests dumped (LADDER_PROBE_DUMP) on this machine's GPU and compares their buffers
-// with what the emulator left in them.
+// Runs the programs that the probe tests dumped (LADDER_PROBE_DUMP) on this machine's GPU, compares what they leave
+// with what the emulator left, and writes the record that the probe tests are held to from then on.
 //
-// probe_replay FOLDER [DIFFERENCES SHOWN PER PROGRAM]. Talks to the driver alone, which it loads when it starts; PTX is
-// compiled by the driver. On a chip other than the B200 the target is rewritten; what the driver then refuses is
-// counted and left out. Exit status 0 when every program that ran agreed.
+// probe_replay FOLDER RECORD.json [DATE]. On a chip other than the B200 the target is rewritten; what the driver does
+// not take for the chip is counted and left out, and so is what does not end twice alike. A program that faults, or
+// never ends, takes the process that ran it along, never another program: workers are processes, and the parent, which
+// does not touch the GPU, replaces them. Exit status 0 when GPU and emulator agree on every program.
 
-#include <cuda.h>
-#include <dlfcn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdint>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <map>
-#include <mutex>
-#include <sstream>
+#include <set>
 #include <stdexcept>
-#include <string>
 #include <thread>
 #include <vector>
 
+#include "tests/probes/digest.h"
+#include "tests/probes/replay/gpu.h"
+#include "tests/probes/replay/program.h"
+
+namespace replay {
 namespace {
 
-template <class F>
-F* driver(const char* name) {
-  static void* library = dlopen("libcuda.so.1", RTLD_NOW);
-  if (!library) throw std::runtime_error("there is no libcuda.so.1: a GPU and its driver are wanted");
-  void* symbol = dlsym(library, name);
-  if (!symbol) throw std::runtime_error(std::string("the driver has no ") + name);
-  return reinterpret_cast<F*>(symbol);
-}
+constexpr size_t kShown = 4;      // differing values of a program
+constexpr int kHangSeconds = 15;  // no probe runs for a tenth of that
+constexpr unsigned kMostWorkers = 16;
 
-struct Program {
-  std::string name, ptx;
-  uint64_t shape[9] = {}, shared_bytes = 0;
-  std::vector<uint64_t> sizes;
-  std::vector<char> before, after;
+enum class State : uint32_t { waiting, running, invalid, unstable, ended, faulted, hung };
+
+/// What a worker says of a program, in memory that all processes share.
+struct Slot {
+  std::atomic<State> state;
+  std::atomic<int64_t> since;  // seconds of the steady clock
+  pid_t worker;
+  uint64_t digest;
+  int error;
+};
+struct Shared {
+  std::atomic<size_t> next;
+  char gpu[128], target[16];
+  int driver;
 };
 
-Program read_program(const std::filesystem::path& path) {
-  Program program;
-  program.name = path.stem().string();
-  std::ifstream text(std::filesystem::path(path).replace_extension(".ptx"));
-  std::stringstream all;
-  all << text.rdbuf();
-  program.ptx = all.str();
-  std::ifstream in(path, std::ios::binary);
-  auto number = [&] {
-    uint64_t value = 0;
-    in.read(reinterpret_cast<char*>(&value), 8);
-    return value;
+int64_t now() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void print(const Program& program, const std::string& text) {
+  std::string all = instruction(program) + " (" + program.name + ")\n  " + text + "\n";
+  if (write(STDOUT_FILENO, all.data(), all.size()) < 0) std::abort();  // at once: workers share the stream
+}
+
+std::string ending(int error) {
+  return error ? "ends with error " + std::to_string(error) : "ends well";
+}
+
+/// Takes programs until none are left, or until one faults.
+void work(const std::vector<std::filesystem::path>& paths, Shared& shared, Slot* slots) {
+  Gpu gpu;
+  std::snprintf(shared.gpu, sizeof(shared.gpu), "%s", gpu.name.c_str());
+  std::snprintf(shared.target, sizeof(shared.target), "%s", gpu.target.c_str());
+  shared.driver = gpu.driver;
+  for (size_t i; (i = shared.next++) < paths.size();) {
+    Slot& slot = slots[i];
+    slot.since = now();
+    slot.worker = getpid();
+    slot.state = State::running;
+    Program program = read_program(paths[i]);
+    Gpu::Result first = gpu.run(program);
+    if (!first.refusal.empty()) {
+      if (std::getenv("PROBE_REPLAY_REFUSALS")) print(program, first.refusal);
+      slot.state = State::invalid;
+      continue;
+    }
+    slot.error = first.error;
+    if (first.error) {
+      if (static_cast<uint64_t>(first.error) != program.error)
+        print(program, "GPU " + ending(first.error) + ", emulator " + ending(static_cast<int>(program.error)));
+      slot.state = State::faulted;
+      return;
+    }
+    Gpu::Result second = gpu.run(program);
+    if (second.after != first.after) {
+      slot.state = State::unstable;
+      print(program, "does not end twice alike");
+      if (second.error || !second.refusal.empty()) return;  // a fault may show late
+      continue;
+    }
+    slot.digest = probe::Digest().add(first.after.data(), first.after.size()).value();
+    if (program.error)
+      print(program, "GPU ends well, emulator " + ending(static_cast<int>(program.error)));
+    else if (first.after != program.after)
+      print(program, differences(program, first.after, kShown));
+    slot.state = State::ended;
+  }
+}
+
+/// Keeps workers going until every program has been taken and has an outcome.
+void run_all(const std::vector<std::filesystem::path>& paths, Shared& shared, Slot* slots) {
+  std::set<pid_t> workers;
+  int failures = 0;
+  auto start = [&] {
+    pid_t worker = fork();
+    if (worker < 0) throw std::runtime_error("fork failed");
+    if (worker == 0) {
+      try {
+        work(paths, shared, slots);
+      } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        _exit(2);
+      }
+      _exit(0);
+    }
+    workers.insert(worker);
   };
-  for (uint64_t& extent : program.shape) extent = number();
-  program.shared_bytes = number();
-  program.sizes.resize(number());
-  uint64_t total = 0;
-  for (uint64_t& size : program.sizes) total += size = number();
-  program.before.resize(total);
-  program.after.resize(total);
-  in.read(program.before.data(), static_cast<std::streamsize>(total));
-  in.read(program.after.data(), static_cast<std::streamsize>(total));
-  if (!in) throw std::runtime_error(path.string() + " ends early");
-  return program;
-}
-
-/// The lines between the loads and the stores say what is probed.
-std::string instruction(const std::string& ptx) {
-  std::istringstream lines(ptx);
-  std::string line, last, out;
-  while (std::getline(lines, line)) {
-    if (line.find("mov.b") != std::string::npos && line.find("%d, 0x5A5A") != std::string::npos) {
-      std::getline(lines, out);
-      return out;
+  unsigned count = std::clamp(std::thread::hardware_concurrency(), 1u, kMostWorkers);
+  for (unsigned i = 0; i < count; ++i) start();
+  while (!workers.empty()) {
+    int status = 0;
+    pid_t gone = waitpid(-1, &status, WNOHANG);
+    if (gone > 0) {
+      workers.erase(gone);
+      if (WIFEXITED(status) && WEXITSTATUS(status) == 2 && ++failures > 8)
+        throw std::runtime_error("workers fail again and again");
+      if (shared.next < paths.size()) start();
+      continue;
     }
-    if (line.size() > last.size() && line.find(".reg") == std::string::npos && line.find(".entry") == std::string::npos)
-      last = line;
-  }
-  return last;
-}
-
-struct Counts {
-  std::atomic<int> agreed{0}, refused{0}, failed{0}, differed{0};
-  std::mutex mutex;
-  std::map<std::string, std::string> report;  // by instruction
-};
-
-class Runner {
- public:
-  explicit Runner(size_t shown) : shown_(shown) {
-    const auto init = driver<decltype(cuInit)>("cuInit");
-    if (init(0) != CUDA_SUCCESS) throw std::runtime_error("cuInit failed: no GPU");
-    const auto get = driver<decltype(cuDeviceGet)>("cuDeviceGet");
-    const auto attribute = driver<decltype(cuDeviceGetAttribute)>("cuDeviceGetAttribute");
-    get(&device_, 0);
-    attribute(&major_, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device_);
-    attribute(&minor_, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device_);
-  }
-
-  std::string target() const { return "sm_" + std::to_string(major_ * 10 + minor_) + (major_ >= 9 ? "a" : ""); }
-
-  /// In a context of its own, so that a program that faults takes no other with it.
-  void run(const std::vector<Program>& programs, std::atomic<size_t>& next, Counts& counts) const {
-    // The signature that cuda.h had before CUDA 13 gave it another by the same name.
-    const auto create = driver<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2");
-    const auto destroy = driver<decltype(cuCtxDestroy)>("cuCtxDestroy_v2");
-    CUcontext context = nullptr;
-    create(&context, 0, device_);
-    while (true) {
-      size_t i = next++;
-      if (i >= programs.size()) break;
-      if (!one(programs[i], counts)) {
-        destroy(context);
-        create(&context, 0, device_);
+    for (size_t i = 0; i < paths.size(); ++i)
+      if (slots[i].state == State::running && now() - slots[i].since > kHangSeconds) {
+        slots[i].state = State::hung;
+        kill(slots[i].worker, SIGKILL);
+        print(read_program(paths[i]), "never ends on the GPU");
       }
-    }
-    destroy(context);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+}
 
- private:
-  /// False when the context is broken.
-  bool one(const Program& program, Counts& counts) const {
-    const auto load = driver<decltype(cuModuleLoadData)>("cuModuleLoadData");
-    const auto unload = driver<decltype(cuModuleUnload)>("cuModuleUnload");
-    const auto find = driver<decltype(cuModuleGetFunction)>("cuModuleGetFunction");
-    const auto allocate = driver<decltype(cuMemAlloc)>("cuMemAlloc_v2");
-    const auto release = driver<decltype(cuMemFree)>("cuMemFree_v2");
-    const auto upload = driver<decltype(cuMemcpyHtoD)>("cuMemcpyHtoD_v2");
-    const auto download = driver<decltype(cuMemcpyDtoH)>("cuMemcpyDtoH_v2");
-    const auto launch = driver<decltype(cuLaunchKernelEx)>("cuLaunchKernelEx");
-    const auto synchronise = driver<decltype(cuCtxSynchronize)>("cuCtxSynchronize");
-    std::string ptx = program.ptx;
-    if (size_t at = ptx.find("sm_100a"); at != std::string::npos) ptx.replace(at, 7, target());
-    CUmodule module;
-    if (load(&module, ptx.c_str()) != CUDA_SUCCESS) {
-      ++counts.refused;
-      return true;
-    }
-    CUfunction function;
-    find(&function, module, "probe");
-    std::vector<CUdeviceptr> buffers(program.sizes.size());
-    std::vector<void*> parameters;
-    size_t offset = 0;
-    for (size_t i = 0; i < buffers.size(); ++i) {
-      allocate(&buffers[i], std::max<uint64_t>(program.sizes[i], 1));
-      upload(buffers[i], program.before.data() + offset, program.sizes[i]);
-      offset += program.sizes[i];
-      parameters.push_back(&buffers[i]);
-    }
-    CUlaunchAttribute cluster = {};
-    cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    auto extent = [&](int i) { return static_cast<unsigned>(program.shape[i]); };
-    cluster.value.clusterDim = {extent(6), extent(7), extent(8)};
-    CUlaunchConfig config = {};
-    config.gridDimX = extent(0), config.gridDimY = extent(1), config.gridDimZ = extent(2);
-    config.blockDimX = extent(3), config.blockDimY = extent(4), config.blockDimZ = extent(5);
-    config.sharedMemBytes = static_cast<unsigned>(program.shared_bytes);
-    config.attrs = &cluster;
-    config.numAttrs = extent(6) * extent(7) * extent(8) > 1 ? 1 : 0;
-    CUresult result = launch(&config, function, parameters.data(), nullptr);
-    if (result == CUDA_SUCCESS) result = synchronise();
-    if (result != CUDA_SUCCESS) {
-      ++counts.failed;
-      note(program, counts, "failed with error " + std::to_string(result));
-      return false;
-    }
-    std::vector<char> got(program.after.size());
-    offset = 0;
-    for (size_t i = 0; i < buffers.size(); ++i) {
-      download(got.data() + offset, buffers[i], program.sizes[i]);
-      release(buffers[i]);
-      offset += program.sizes[i];
-    }
-    unload(module);
-    if (got == program.after)
-      ++counts.agreed;
+template <class T>
+T* share(size_t count) {
+  void* memory =
+      mmap(nullptr, sizeof(T) * std::max<size_t>(count, 1), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::runtime_error("mmap failed");
+  return static_cast<T*>(memory);  // zero bytes: the first State, and so on
+}
+
+int command(const std::string& folder, const std::string& record, const std::string& date) {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().extension() == ".run") paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  Shared& shared = *share<Shared>(1);
+  Slot* slots = share<Slot>(paths.size());
+  run_all(paths, shared, slots);
+
+  std::map<State, int> counts;
+  int disagree = 0;
+  std::ofstream out(record);
+  out << "{\n\"label\": \"measured\",\n\"what\": \"what the probes' programs leave in their buffers (FNV-1a of all "
+         "bytes), or the CUDA error in which they end\",\n\"chip\": \""
+      << shared.gpu << "\",\n\"driver\": " << shared.driver << ",\n\"date\": \"" << date << "\",\n\"programs\": {";
+  const char* comma = "\n";
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const Slot& slot = slots[i];
+    State state = slot.state;
+    ++counts[state];
+    if (state != State::ended && state != State::faulted && state != State::hung) continue;
+    Program program = read_program(paths[i]);
+    char value[32];
+    if (state == State::ended)
+      std::snprintf(value, sizeof(value), "%016llx", static_cast<unsigned long long>(slot.digest));
     else
-      compare(program, got, counts);
-    return true;
+      std::snprintf(value, sizeof(value), "error %d", state == State::hung ? 702 : slot.error);
+    bool same =
+        state == State::ended
+            ? !program.error && probe::Digest().add(program.after.data(), program.after.size()).value() == slot.digest
+            : program.error == static_cast<uint64_t>(state == State::hung ? 702 : slot.error);
+    disagree += !same;
+    out << comma << '"' << program.name << "\": \"" << value << '"';
+    comma = ",\n";
   }
-
-  void compare(const Program& program, const std::vector<char>& got, Counts& counts) const {
-    ++counts.differed;
-    // Buffer 0 is the result; the others are sources with as many elements.
-    size_t size = program.sizes[0], elements = 0, wide = 4;
-    std::string text;
-    for (size_t bytes : {2, 4, 8})
-      if (program.ptx.find(".reg .b" + std::to_string(bytes * 8) + " %d;") != std::string::npos) wide = bytes;
-    auto hex = [&](const std::vector<char>& from, size_t at, size_t bytes) {
-      uint64_t value = 0;
-      std::memcpy(&value, from.data() + at, bytes);
-      char out[32];
-      std::snprintf(out, sizeof(out), "%0*llx", static_cast<int>(bytes * 2), static_cast<unsigned long long>(value));
-      return std::string(out);
-    };
-    for (size_t at = 0; at + wide <= size; at += wide) {
-      if (std::memcmp(got.data() + at, program.after.data() + at, wide) == 0) continue;
-      if (elements++ < shown_) {
-        text += "    [" + std::to_string(at / wide) + "] of";
-        size_t offset = size, count = size / wide;
-        for (size_t i = 1; i < program.sizes.size(); ++i) {
-          size_t bytes = count ? program.sizes[i] / count : 0;
-          if (bytes >= 1 && bytes <= 8) text += " " + hex(program.before, offset + at / wide * bytes, bytes);
-          offset += program.sizes[i];
-        }
-        text += ": GPU " + hex(got, at, wide) + ", emulator " + hex(program.after, at, wide) + "\n";
-      }
-    }
-    note(program, counts,
-         "differs in " + std::to_string(elements) + " of " + std::to_string(size / wide) + " results\n" + text);
-  }
-
-  static void note(const Program& program, Counts& counts, const std::string& text) {
-    std::lock_guard lock(counts.mutex);
-    counts.report[instruction(program.ptx) + " (" + program.name + ")"] = text;
-  }
-
-  size_t shown_;  // differences of a program
-  CUdevice device_ = 0;
-  int major_ = 0, minor_ = 0;
-};
+  out << "\n}\n}\n";
+  std::printf(
+      "%zu programs on %s (%s): %d end well, %d with an error, %d never; %d are not for this chip, %d do not end "
+      "twice alike. The emulator disagrees on %d.\n",
+      paths.size(), shared.gpu, shared.target, counts[State::ended], counts[State::faulted], counts[State::hung],
+      counts[State::invalid], counts[State::unstable], disagree);
+  return disagree ? 1 : 0;
+}
 
 }  // namespace
+}  // namespace replay
 
 int main(int argc, char** argv) {
-  if (argc != 2 && argc != 3) {
-    std::fprintf(
-        stderr,
-        "usage: probe_replay FOLDER [DIFFERENCES SHOWN] (written by the probe tests with LADDER_PROBE_DUMP=FOLDER)\n");
+  if (argc != 3 && argc != 4) {
+    std::fprintf(stderr,
+                 "usage: probe_replay FOLDER RECORD.json [DATE]; the probe tests write FOLDER when "
+                 "LADDER_PROBE_DUMP names it\n");
     return 2;
   }
   try {
-    std::vector<Program> programs;
-    for (const auto& entry : std::filesystem::directory_iterator(argv[1]))
-      if (entry.path().extension() == ".run") programs.push_back(read_program(entry.path()));
-    Runner runner(argc == 3 ? std::stoul(argv[2]) : 6);
-    Counts counts;
-    std::atomic<size_t> next{0};
-    std::vector<std::thread> threads;
-    for (unsigned i = 0; i < std::clamp(std::thread::hardware_concurrency(), 1u, 16u); ++i)
-      threads.emplace_back([&] { runner.run(programs, next, counts); });
-    for (std::thread& thread : threads) thread.join();
-    for (const auto& [what, text] : counts.report) std::printf("%s\n  %s\n", what.c_str(), text.c_str());
-    std::printf("%zu programs on %s: %d agree, %d differ, %d failed, %d are not for this chip\n", programs.size(),
-                runner.target().c_str(), counts.agreed.load(), counts.differed.load(), counts.failed.load(),
-                counts.refused.load());
-    return counts.differed == 0 && counts.failed == 0 && counts.agreed > 0 ? 0 : 1;
+    return replay::command(argv[1], argv[2], argc == 4 ? argv[3] : "");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 2;

@@ -1,0 +1,28 @@
+#pragma once
+// A probe as the tests dump it: NAME.ptx and NAME.run.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace replay {
+
+struct Program {
+  std::string name, ptx;
+  uint64_t grid[3], block[3], cluster[3], shared_bytes;
+  std::vector<uint64_t> sizes;      ///< bytes of the buffers that the parameters p0, p1, ... point to
+  std::vector<char> before, after;  ///< all buffers, one behind the other; `after` as the emulator left them
+  uint64_t error = 0;               ///< the CUDA error in which it ended on the emulator, 0: none
+};
+
+/// Throws std::runtime_error when the files are not whole.
+Program read_program(const std::filesystem::path& run_file);
+
+/// The line of the program that says what is probed.
+std::string instruction(const Program& program);
+
+/// "d of a b c: GPU x, emulator y" for the first `shown` values that differ.
+std::string differences(const Program& program, const std::vector<char>& gpu, size_t shown);
+
+}  // namespace replay
