@@ -49,8 +49,10 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ uint32_t tmem_address;
 
   const uint32_t warp = warp_index();
-  const int tile_m = static_cast<int>(blockIdx.x);
-  const int tile_n = static_cast<int>(blockIdx.y);
+  // Tiles are numbered down the columns of D, in x alone: a grid has at most 65,535 blocks in y.
+  const int m_tiles = static_cast<int>((m + kTileM - 1) / kTileM);
+  const int tile_m = static_cast<int>(blockIdx.x) % m_tiles;
+  const int tile_n = static_cast<int>(blockIdx.x) / m_tiles;
 
   if (warp == 0) {
     tcgen05_alloc<1>(shared_address(tmem_address), kTmemColumns);
@@ -119,8 +121,8 @@ template <DType kIn, DType kOut>
 static void launch_typed(const Gemm& gemm) {
   const CUtensorMap a_map = operand_map(kIn, gemm.a, gemm.m, gemm.k, kTileM);
   const CUtensorMap b_map = operand_map(kIn, gemm.b, gemm.n, gemm.k, kTileN);
-  const dim3 grid(static_cast<unsigned>((gemm.m + kTileM - 1) / kTileM),
-                  static_cast<unsigned>((gemm.n + kTileN - 1) / kTileN));
+  const int64_t m_tiles = (gemm.m + kTileM - 1) / kTileM, n_tiles = (gemm.n + kTileN - 1) / kTileN;
+  const dim3 grid(static_cast<unsigned>(m_tiles * n_tiles));
   launch(step00_single_mma<kIn, kOut>, {.grid = grid, .block = kThreads, .stream = gemm.stream}, a_map, b_map, gemm.d,
          gemm.m, gemm.n);
 }

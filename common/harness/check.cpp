@@ -12,6 +12,7 @@
 #include "common/harness/philox.h"
 #include "common/harness/projection.h"
 #include "common/harness/user_error.h"
+#include "common/harness/wrong_elements.h"
 
 namespace ladder {
 namespace {
@@ -69,24 +70,20 @@ class Comparison {
   }
 
   int64_t compared() const { return compared_; }
-  int64_t wrong() const { return wrong_; }
-  std::vector<WrongElement> take_wrong() { return std::move(kept_); }
+  int64_t wrong() const { return wrong_.count(); }
+  std::vector<WrongElement> take_wrong() { return wrong_.take(); }
 
  private:
   void compare(int64_t row, int64_t col) {
     const WrongElement element{row, col, d_.bits(row, col), reference_.expected(row, col)};
     if (element.got == element.expected && !is_nan(d_.type(), element.got)) return;
-    const std::lock_guard lock(mutex_);
-    ++wrong_;
-    if (kept_.size() < kMostKept) kept_.push_back(element);
+    wrong_.add(element);
   }
 
   const HostMatrix& d_;
   const Reference& reference_;
   int64_t compared_ = 0;
-  std::mutex mutex_;
-  int64_t wrong_ = 0;
-  std::vector<WrongElement> kept_;
+  WrongElements wrong_{kMostKept};
 };
 
 std::string describe_scan(const Scan& scan, int64_t size) {

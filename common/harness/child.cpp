@@ -55,7 +55,8 @@ bool watch(int pipe, double seconds) {
 ChildEnd run_with_time_limit(const std::filesystem::path& program, char** argv, std::vector<std::string> environment,
                              double seconds) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) fail("pipe");
+  int failure[2];  // closes when the program starts; its errno when it cannot
+  if (pipe2(ends, O_CLOEXEC) != 0 || pipe2(failure, O_CLOEXEC) != 0) fail("pipe");
   environment.push_back(fmt::format("{}={}", kDescriptor, ends[1]));
   std::vector<char*> pointers;
   for (std::string& entry : environment) pointers.push_back(entry.data());
@@ -69,9 +70,22 @@ ChildEnd run_with_time_limit(const std::filesystem::path& program, char** argv, 
     if (getppid() != parent) _exit(127);
     fcntl(ends[1], F_SETFD, 0);
     execve(program.c_str(), argv, pointers.data());
+    const int why = errno;
+    if (write(failure[1], &why, sizeof(why)) != sizeof(why)) _exit(126);
     _exit(127);
   }
   close(ends[1]);
+  close(failure[1]);
+  int why = 0;
+  ssize_t got;
+  while ((got = read(failure[0], &why, sizeof(why))) < 0 && errno == EINTR) {
+  }
+  close(failure[0]);
+  if (got == sizeof(why)) {
+    close(ends[0]);
+    waitpid(child, nullptr, 0);
+    throw std::system_error(why, std::generic_category(), "starting " + program.string());
+  }
   ChildEnd end;
   end.timed_out = !watch(ends[0], seconds);
   close(ends[0]);

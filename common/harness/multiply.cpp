@@ -156,10 +156,13 @@ RunRecord multiply(const Rung& rung, const Options& options, bool emulated, cons
   if (emulated) record.counters = read_counters();
 
   HostMatrix result(options.shape.m, options.shape.n, options.out);
-  d.download(result);
-  for (const DeviceMatrix* matrix : {&a, &b, &d}) note(record.faults, matrix->damage());
-  note(record.faults, a.change_from(inputs.a));
-  note(record.faults, b.change_from(inputs.b));
+  const auto look = [&] {
+    d.download(result);
+    for (const DeviceMatrix* matrix : {&a, &b, &d}) note(record.faults, matrix->damage());
+    note(record.faults, a.change_from(inputs.a));
+    note(record.faults, b.change_from(inputs.b));
+  };
+  look();
   record.scan = scan(result);
   if (record.scan.unwritten > 0 && !options.check) {
     record.faults.push_back(fmt::format("{} of {} outputs were never written", record.scan.unwritten, result.size()));
@@ -174,7 +177,13 @@ RunRecord multiply(const Rung& rung, const Options& options, bool emulated, cons
   if (!options.out_path.empty()) write_npy(options.out_path, result);
   if (options.bench) {
     const auto launch = [&] { variant.launch(gemm); };
+    d.fill(kPoisonByte);
     record.benchmark = emulated ? benchmark_emulated(launch) : benchmark_gpu(launch, clock);
+    // A kernel may be right once and then wrong: by a phase, an allocation, a workspace that it left behind.
+    look();
+    if (hash_of(result) != record.d_hash) {
+      record.faults.push_back("the last timed launch left other bits in D than the first launch");
+    }
   }
   record.total_s = total.lap();
   return record;

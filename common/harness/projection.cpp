@@ -8,12 +8,14 @@
 #include "common/harness/elements.h"
 #include "common/harness/parallel.h"
 #include "common/harness/philox.h"
+#include "common/harness/wrong_elements.h"
 
 namespace ladder {
 namespace {
 
 constexpr int64_t kRowsPerThread = 16;
-constexpr size_t kEnoughWrongElements = 1000;  // one by one; beyond that the pattern is clear
+constexpr int64_t kEnoughWrongElements = 1000;  // one by one, spread over the rows; beyond that the pattern is clear
+constexpr int64_t kEnoughInARow = 4;
 
 /// What a float is in the arithmetic of the projection: an integer modulo 2^32, or a double.
 template <class Number>
@@ -149,25 +151,25 @@ Residuals<Number> residuals(const HostMatrix& a, const HostMatrix& b, const Host
 class SingleElements {
  public:
   SingleElements(const HostMatrix& d, const Reference& reference) : d_(d), reference_(reference) {}
-  /// So many are wrong that the rest is of no interest.
-  bool enough() {
-    const std::lock_guard lock(mutex_);
-    return wrong_.size() >= kEnoughWrongElements;
+  /// So many of one row are wrong that its rest is of no interest. A rule for each row alone: which elements are looked
+  /// at must not depend on what other threads have found by then.
+  bool enough(int64_t wrong_in_row) const {
+    return wrong_in_row >= std::max(kEnoughInARow, kEnoughWrongElements / d_.rows());
   }
-  void compare(int64_t row, int64_t col) {
+  /// False when it is wrong.
+  bool compare(int64_t row, int64_t col) {
     const WrongElement element{row, col, d_.bits(row, col), reference_.expected(row, col)};
     // NaN never passes, not even where NaN is what the rule gives.
-    if (element.got == element.expected && !is_nan_f32(to_f32(d_.type(), element.got))) return;
-    const std::lock_guard lock(mutex_);
-    wrong_.push_back(element);
+    if (element.got == element.expected && !is_nan_f32(to_f32(d_.type(), element.got))) return true;
+    wrong_.add(element);
+    return false;
   }
-  std::vector<WrongElement> take() { return std::move(wrong_); }
+  std::vector<WrongElement> take() { return wrong_.take(); }
 
  private:
   const HostMatrix& d_;
   const Reference& reference_;
-  std::mutex mutex_;
-  std::vector<WrongElement> wrong_;
+  WrongElements wrong_{kEnoughWrongElements};
 };
 
 double norm(const float* row, int64_t count) {
@@ -261,10 +263,11 @@ ProjectionResult project_integers(const HostMatrix& a, const HostMatrix& b, cons
       unusual |= whole != row[j];
     }
     if (!unusual) return;
+    int64_t wrong = 0;
     for (int64_t j = 0; j < d.cols(); ++j) {
       if (exact_integer(row[j])) continue;
-      const bool skip = singles.enough();
-      if (!skip) singles.compare(i, j);
+      const bool skip = singles.enough(wrong);
+      if (!skip) wrong += !singles.compare(i, j);
       // Right as rounded, the exact sum takes its place; wrong, it is reported already and must not hide others.
       row[j] = skip ? 0.0f : static_cast<float>(reference.exact(i, j));
     }
@@ -296,12 +299,13 @@ ProjectionResult project_rounded(const HostMatrix& a, const HostMatrix& b, const
     for (int64_t j = 0; j < d.cols(); ++j) finite &= std::isfinite(row[j]);
     if (!finite) {
       most = 0;
+      int64_t wrong = 0;
       for (int64_t j = 0; j < d.cols(); ++j) {
         if (std::isfinite(row[j])) {
           most = std::max(most, std::fabs(double{row[j]}));
           continue;
         }
-        if (!singles.enough()) singles.compare(i, j);
+        if (!singles.enough(wrong)) wrong += !singles.compare(i, j);
         row[j] = 0;
         row_skipped[static_cast<size_t>(i)] = 1;
         const std::lock_guard lock(mutex);

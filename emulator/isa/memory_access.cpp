@@ -111,11 +111,13 @@ Qualifiers take_qualifiers(Binder& binder) {
     if (binder.take(order)) out.strong = true;
   std::string_view scope = binder.take_any({"cta", "cluster", "gpu", "sys"});
   out.narrow = scope == "cta" || scope == "cluster";
+  // Old code polls with these, which do not look into L1.
+  for (std::string_view cache : {"cg", "cv"})
+    if (binder.take(cache)) out.strong = true;
   // Hints: they may change when data is fetched or evicted, never what is read.
-  for (std::string_view hint :
-       {"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first",
-        "L1::evict_last", "L1::no_allocate", "L2::evict_normal", "L2::evict_first", "L2::evict_last", "L2::64B",
-        "L2::128B", "L2::256B"})
+  for (std::string_view hint : {"nc", "ca", "cs", "lu", "wb", "wt", "L1::evict_normal", "L1::evict_unchanged",
+                                "L1::evict_first", "L1::evict_last", "L1::no_allocate", "L2::evict_normal",
+                                "L2::evict_first", "L2::evict_last", "L2::64B", "L2::128B", "L2::256B"})
     binder.take(hint);
   out.has_policy = binder.take("L2::cache_hint");
   return out;
@@ -179,10 +181,13 @@ bool resolve(Warp& warp, MemorySpace space, const AddressOperand& operand, uint3
   if (space == MemorySpace::generic)
     for_lanes(warp.active, [&](int lane) { lanes_in_global += !is_shared(address[lane]) && !is_local(address[lane]); });
   if (lanes_in_global) {
-    if (access != Access::write) warp.counters.bytes_from_global += lanes_in_global * bytes;
+    if (access != Access::write) {
+      warp.counters.bytes_from_global += lanes_in_global * bytes;
+      warp.cta.cluster.note_outside_read();
+    }
     if (access != Access::read) warp.counters.bytes_to_global += lanes_in_global * bytes;
   }
-  if (access != Access::read) warp.cta.cluster.note_effect();
+  if (access == Access::write) warp.cta.cluster.note_effect();
   if (resolve_together(warp, space, address, bytes, access, at)) return at[0] != at[1];
   for_lanes(warp.active, [&](int lane) { at[lane] = door(warp, space, lane, address[lane], bytes, access); });
   return false;

@@ -17,8 +17,8 @@ enum class MemorySpace : uint8_t { generic, global, shared, local, constant, par
 /// How a memory instruction was qualified. Taken from the binder: everything that stands before operation and type.
 struct Qualifiers {
   MemorySpace space = MemorySpace::generic;
-  bool strong = false;      ///< .volatile, .mmio, .relaxed, .acquire, .release, .acq_rel
-  bool narrow = false;      ///< scope .cta or .cluster
+  bool strong = false;  ///< .volatile, .mmio, .relaxed, .acquire, .release, .acq_rel; .cv and .cg, which ask L2 anew
+  bool narrow = false;  ///< scope .cta or .cluster
   bool has_policy = false;  ///< .L2::cache_hint: one more operand, a cache policy
   /// Whether another cluster may tell when it happens.
   bool visible() const { return strong && !narrow && (space == MemorySpace::generic || space == MemorySpace::global); }

@@ -13,6 +13,7 @@
 #include "emulator/isa/lanes.h"
 #include "emulator/isa/memory_access.h"
 #include "emulator/machine/address.h"
+#include "emulator/machine/cluster.h"
 
 namespace emu::isa {
 namespace {
@@ -146,6 +147,7 @@ Flow execute_atomic(Warp& warp, const Instruction& instruction) {
   std::byte* at[kLanes];
   uint32_t bytes = m.element_bytes * instruction.list2_count;
   resolve(warp, m.space, instruction.address, bytes, bytes, Access::atomic, at);
+  bool changed = false;
   for_lanes(warp.active, [&](int lane) {
     bool global = m.number == Number::f32 && in_global(warp, instruction, m.space, lane);
     for (uint32_t i = 0; i < instruction.list2_count; ++i) {
@@ -153,10 +155,12 @@ Flow execute_atomic(Warp& warp, const Instruction& instruction) {
       uint64_t old = 0, b = value_of(warp, warp.listed(instruction.list2, i), lane);
       std::memcpy(&old, place, m.element_bytes);
       uint64_t fresh = apply(m, old, b, global);
+      changed = changed || std::memcmp(place, &fresh, m.element_bytes) != 0;
       std::memcpy(place, &fresh, m.element_bytes);
       if (instruction.list_count) put(warp, warp.listed(instruction.list, i), lane, old);
     }
   });
+  if (changed) warp.cta.cluster.note_effect();  // who tries for a lock in vain has done nothing
   return Flow::next;
 }
 
@@ -169,12 +173,17 @@ Flow execute_exchange(Warp& warp, const Instruction& instruction) {
   const T* value = warp.read<T>(instruction.operand[1]);
   const T* expected = instruction.operand[2].present() ? warp.read<T>(instruction.operand[2]) : nullptr;
   T* d = warp.write<T>(instruction.operand[0]);
+  bool changed = false;
   for_lanes(warp.active, [&](int lane) {
     T old, fresh = value[lane];
     std::memcpy(&old, at[lane], sizeof(T));
-    if (!expected || old == expected[lane]) std::memcpy(at[lane], &fresh, sizeof(T));
+    if (!expected || old == expected[lane]) {
+      changed = changed || old != fresh;
+      std::memcpy(at[lane], &fresh, sizeof(T));
+    }
     d[lane] = old;
   });
+  if (changed) warp.cta.cluster.note_effect();
   return Flow::next;
 }
 

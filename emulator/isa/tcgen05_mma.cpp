@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "emulator/isa/tcgen05.h"
+#include "emulator/machine/grid.h"
 #include "emulator/machine/mbarrier.h"
 #include "emulator/report/fault_report.h"
 #include "emulator/units/descriptor.h"
@@ -38,7 +39,7 @@ struct Mma {
 };
 
 SharedWindow window_of(const Cta& cta) {
-  return {cta.window.data(), 0x400, cta.window_bytes};
+  return {cta.window.data(), cta.cluster.grid.device.chip().shared_reserved_bytes, cta.window_bytes};
 }
 
 MmaForm form_of(const Instruction& instruction) {
@@ -129,9 +130,12 @@ void multiply(Cta& cta, const Mma& mma) {
   fused_multiply_add(a, b, mma.use, std::span(d_rows.data(), rows));
 }
 
-/// One for each CTA, apart from those that Cluster::new_chain hands out.
+// Chains apart from those that Cluster::new_chain hands out: a CTA's MMAs, and a thread's commits.
 uint64_t tensor_core_chain(const Cta& cta) {
   return uint64_t{1} << 63 | cta.rank;
+}
+uint64_t commit_chain(const Warp& warp, int lane) {
+  return uint64_t{1} << 62 | uint64_t{warp.cta.rank} << 32 | warp.index << 5 | static_cast<uint32_t>(lane);
 }
 
 void issue_mma(Warp& warp, const Instruction& instruction, int lane) {
@@ -156,18 +160,18 @@ void issue_mma(Warp& warp, const Instruction& instruction, int lane) {
   // barrier between them, not for completion): none shows before the one ahead of it.
   Cluster::Times times = cluster.draw_times();
   times.show = cta.tensor_core_time = std::max(times.show, cta.tensor_core_time);
-  warp.tensor_core_time[static_cast<uint32_t>(lane)] = times.show;
   cluster.trace(who, "mma", mma->d_column, mma->b.start);
   cluster.mma_started();
   Cluster::Order order{.chain = tensor_core_chain(cta)};
   cluster.at(times.read, cta, who, order, [&cta, mma] { read_operands(cta, *mma); });
-  cluster.at(times.show, cta, who, order, [&cluster, &cta, mma, who] {
+  uint64_t number = cluster.at(times.show, cta, who, order, [&cluster, &cta, mma, who] {
     check_columns(cta, mma->d_column, mma->layout.columns_per_part, "tcgen05.mma that was still under way writes D to");
     multiply(cta, *mma);
     cluster.mma_ended();
     cluster.note_effect();
     cluster.trace(who, "mma_shown", mma->d_column);
   });
+  warp.tensor_core_work[static_cast<uint32_t>(lane)] = {times.show, number};
 }
 
 Flow execute_mma(Warp& warp, const Instruction& instruction) {
@@ -204,11 +208,12 @@ void issue_commit(Warp& warp, const Instruction& instruction, int lane) {
   for (uint32_t barrier : barriers) cluster.mbarrier_word(barrier, Access::read);  // refuses a bad address at issue
   Origin who = cluster.origin(warp, lane);
   warp.counters.commits++;
-  uint64_t& last = warp.tensor_core_time[static_cast<uint32_t>(lane)];
+  Warp::TensorCoreWork& work = warp.tensor_core_work[static_cast<uint32_t>(lane)];
   Cluster::Times times = cluster.draw_times();
-  last = std::max(times.show, last);
-  Cluster::Order order{.chain = tensor_core_chain(cta), .signal = barriers[0]};
-  cluster.at(last, cta, who, order, [&cluster, barriers, who] {
+  work.shown = std::max(times.show, work.shown);
+  Cluster::Order order{.chain = commit_chain(warp, lane), .signal = barriers[0]};
+  if (work.number) order.after_chain = tensor_core_chain(cta), order.after = work.number;
+  cluster.at(work.shown, cta, who, order, [&cluster, barriers, who] {
     for (uint32_t barrier : barriers) {
       mbarrier::Outcome outcome = mbarrier::arrive(cluster.mbarrier_word(barrier, Access::atomic), 1);
       cluster.mbarrier_signal(barrier, who, "tcgen05.commit");

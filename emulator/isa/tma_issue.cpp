@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "emulator/machine/grid.h"
 #include "emulator/machine/mbarrier.h"
 
 namespace emu::isa {
@@ -20,7 +21,7 @@ tma::Window window_of(Cta& cta) {
     throw Trap(FaultCode::illegal_address,
                fmt::format("bulk copy to or from CTA {} of the cluster, which has exited", cta.rank),
                "PTX ISA, shared::cluster: the CTA must be running");
-  return {cta.window.data(), cta.window_bytes};
+  return {cta.window.data(), cta.window_bytes, cta.cluster.grid.device.chip().shared_reserved_bytes};
 }
 
 TensorMap read_map(Warp& warp, uint64_t address) {

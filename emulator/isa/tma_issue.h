@@ -37,6 +37,13 @@ struct GroupTicket {
 
   static GroupTicket issue(Warp& warp, int lane);
   BulkGroups::Counts& counts() const;
+  /// Of the events that read the source and that write the result.
+  Cluster::Order reading(uint64_t chain) const {
+    return {.chain = chain, .bulk = {.warp = warp, .lane = lane, .group = group, .reads = true}};
+  }
+  Cluster::Order writing(uint64_t chain, bool visible) const {
+    return {.chain = chain, .visible = visible, .bulk = {.warp = warp, .lane = lane, .group = group}};
+  }
   void read_done() const;
   void written() const;
 };

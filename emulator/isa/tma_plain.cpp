@@ -15,7 +15,7 @@ void issue_bulk_load(Warp& warp, const Instruction& instruction, int lane) {
   tma::check_bulk(shared_offset(address), source, bytes);
   std::vector<Cta*> to = destinations(warp, instruction, lane, address);
   uint32_t offset = shared_offset(address);
-  for (Cta* cta : to) tma::check_shared_range(offset, bytes, window_of(*cta).size);
+  for (Cta* cta : to) tma::check_shared_range(offset, bytes, window_of(*cta));
   Origin who = cluster.origin(warp, lane);
   warp.counters.tma_loads++;
   warp.counters.bytes_from_global += bytes;
@@ -48,7 +48,7 @@ void issue_bulk_store(Warp& warp, const Instruction& instruction, int lane) {
   tma::check_bulk(destination, shared_offset(source), bytes);
   Cta& from = cluster.cta_of(source);
   uint32_t offset = shared_offset(source);
-  tma::check_shared_range(offset, bytes, window_of(from).size);
+  tma::check_shared_range(offset, bytes, window_of(from));
   if (reduces) tma::check_bulk_reduction(reduction, type, false);
   Origin who = cluster.origin(warp, lane);
   warp.counters.tma_stores++;
@@ -57,11 +57,11 @@ void issue_bulk_store(Warp& warp, const Instruction& instruction, int lane) {
   Cluster::Times times = cluster.draw_times();
   auto staging = std::make_shared<std::vector<std::byte>>(bytes);
   uint64_t chain = cluster.new_chain();
-  cluster.at(times.read, warp.cta, who, {chain}, [staging, &from, offset, ticket] {
+  cluster.at(times.read, warp.cta, who, ticket.reading(chain), [staging, &from, offset, ticket] {
     tma::bulk_read_shared(window_of(from), offset, *staging);
     ticket.read_done();
   });
-  cluster.at(times.show, warp.cta, who, {chain, 0, reduces},
+  cluster.at(times.show, warp.cta, who, ticket.writing(chain, reduces),
              [&cluster, staging, destination, ticket, reduces, reduction, type] {
                if (reduces)
                  tma::bulk_reduce_global(cluster.global(), destination, reduction, type, *staging);
@@ -84,8 +84,8 @@ void issue_bulk_shared(Warp& warp, const Instruction& instruction, int lane) {
   tma::check_bulk(shared_offset(destination), shared_offset(source), bytes);
   Cta& to = cluster.cta_of(destination);
   Cta& from = cluster.cta_of(source);
-  tma::check_shared_range(shared_offset(source), bytes, window_of(from).size);
-  tma::check_shared_range(shared_offset(destination), bytes, window_of(to).size);
+  tma::check_shared_range(shared_offset(source), bytes, window_of(from));
+  tma::check_shared_range(shared_offset(destination), bytes, window_of(to));
   if (reduces) tma::check_bulk_reduction(reduction, type, true);
   Origin who = cluster.origin(warp, lane);
   Cluster::Times times = cluster.draw_times();

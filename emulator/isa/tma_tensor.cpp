@@ -15,7 +15,7 @@ void issue_tensor_load(Warp& warp, const Instruction& instruction, int lane) {
                                         tma::Direction::load);
   std::vector<Cta*> to = destinations(warp, instruction, lane, address);
   uint32_t offset = shared_offset(address);
-  for (Cta* cta : to) box->check_shared(offset, window_of(*cta).size);
+  for (Cta* cta : to) box->check_shared(offset, window_of(*cta));
   Origin who = cluster.origin(warp, lane);
   warp.counters.tma_loads++;
   warp.counters.tma_box_rows += box->rows();
@@ -57,7 +57,7 @@ void issue_tensor_store(Warp& warp, const Instruction& instruction, int lane) {
                                         reduces ? tma::Direction::reduce : tma::Direction::store);
   Cta& from = cluster.cta_of(source);
   uint32_t offset = shared_offset(source);
-  box->check_shared(offset, window_of(from).size);
+  box->check_shared(offset, window_of(from));
   Origin who = cluster.origin(warp, lane);
   warp.counters.tma_stores++;
   warp.counters.tma_box_rows += box->rows();
@@ -74,18 +74,19 @@ void issue_tensor_store(Warp& warp, const Instruction& instruction, int lane) {
   }
   auto staging = std::make_shared<std::vector<std::byte>>(box->bytes());
   uint64_t chain = cluster.new_chain();
-  cluster.at(times.read, warp.cta, who, {chain}, [box, staging, &from, offset, ticket] {
+  cluster.at(times.read, warp.cta, who, ticket.reading(chain), [box, staging, &from, offset, ticket] {
     tma::collect(*box, window_of(from), offset, *staging);
     ticket.read_done();
   });
-  cluster.at(times.show, warp.cta, who, {chain, 0, reduces}, [&cluster, box, staging, ticket, reduces, reduction] {
-    if (reduces)
-      tma::reduce(*box, reduction, *staging, cluster.global());
-    else
-      tma::scatter(*box, *staging, cluster.global());
-    cluster.note_effect();
-    ticket.written();
-  });
+  cluster.at(times.show, warp.cta, who, ticket.writing(chain, reduces),
+             [&cluster, box, staging, ticket, reduces, reduction] {
+               if (reduces)
+                 tma::reduce(*box, reduction, *staging, cluster.global());
+               else
+                 tma::scatter(*box, *staging, cluster.global());
+               cluster.note_effect();
+               ticket.written();
+             });
 }
 
 }  // namespace emu::isa

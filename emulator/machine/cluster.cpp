@@ -82,12 +82,14 @@ bool Cluster::run_group(Group& group) {
   warp.group = running;
   while (true) {
     const Instruction& instruction = program.code[running->pc];
-    if (instruction.aligned && running->mask != warp.live) {
-      if (!gather(warp, warp.live, WaitKind::aligned)) return true;
-      running = warp.group;
-    }
     uint32_t active = running->mask;
     if (instruction.guard.present()) active &= warp.predicate(instruction.guard);
+    if (instruction.aligned && active != 0 && running->mask != warp.live) {
+      if (!gather(warp, warp.live, WaitKind::aligned)) return true;
+      running = warp.group;
+      active = running->mask;
+      if (instruction.guard.present()) active &= warp.predicate(instruction.guard);
+    }
     current_ = {warp.cta.rank, warp.index, instruction.source, active ? std::countr_zero(active) : -1};
     if (active == 0) {
       ++running->pc;
@@ -102,10 +104,10 @@ bool Cluster::run_group(Group& group) {
                         "all lanes of the warp must execute it together",
                         active, warp.live),
             "PTX ISA, .aligned: all threads in the warp must execute the same instruction");
-      asks_outside_ = asks_outside_ || instruction.visible;
       warp.active = active;
       ++warp.counters.instructions;
       ++clock;
+      if (instruction.visible) note_outside_read();
       Flow flow = instruction.execute(warp, instruction);
       if (flow == Flow::next) {
         ++running->pc;

@@ -72,10 +72,20 @@ class Cluster {
     uint64_t chain = 0;    ///< operations of one chain happen in the order of issue; 0: in no chain
     uint32_t signal = 0;   ///< the mbarrier (shared::cluster address) that it signals; 0: none
     bool visible = false;  ///< it combines with what others left in global memory: admitted like such an instruction
+    /// An operation of another chain that it comes after, with all that precede that one in its chain.
+    uint64_t after_chain = 0, after = 0;
+    /// The bulk group of a thread that it is counted in: as a read of its source, or as the write of its result.
+    struct Bulk {
+      const Warp* warp = nullptr;  ///< nullptr: none
+      uint32_t lane = 0;
+      uint64_t group = 0;
+      bool reads = false;
+    } bulk = {};
   };
   uint64_t new_chain() { return ++chains_; }
-  /// Runs `action` when the clock reaches `time`: at once when it has. `owner`: the CTA whose memory it uses.
-  void at(uint64_t time, Cta& owner, const Origin& origin, Order order, std::function<void()> action);
+  /// Runs `action` when the clock reaches `time`: at once when it has. `owner`: the CTA whose memory it uses. Returns
+  /// the operation's number, for Order::after.
+  uint64_t at(uint64_t time, Cta& owner, const Origin& origin, Order order, std::function<void()> action);
   /// A random number keyed by (seed, cluster, number of the draw).
   uint64_t draw();
   Schedule schedule() const;
@@ -109,6 +119,8 @@ class Cluster {
 
   /// Something happened that another group could notice (used to tell a wait that will end from one that will not).
   void note_effect() { ++effects_; }
+  /// The running group read what another cluster, or the host, could change.
+  void note_outside_read() { last_outside_read_ = clock; }
 
   void trace(const Origin& origin, const char* event, uint64_t a = 0, uint64_t b = 0);
   Origin origin(const Warp& warp, int lane = -1) const;
@@ -163,6 +175,7 @@ class Cluster {
   bool fire_needed();
   bool fire_due();
   bool may_fire(const Event& event);
+  bool awaited(const Event& event);
   void carry_out(Event event);
   void watch_for_cycle();
   uint64_t cycle_fingerprint() const;
@@ -187,21 +200,22 @@ class Cluster {
   Heap limits_;                         // time limits of waits
   Heap polls_;                          // when to ask another cluster again
   uint64_t next_event_ = ~uint64_t{0};  // earliest time in any heap
-  uint64_t sequence_ = 0, chains_ = 0, draws_ = 0, effects_ = 0, tickets_ = 0;
+  uint64_t sequence_ = 1, chains_ = 0, draws_ = 0, effects_ = 0, tickets_ = 0;
   bool only_polls_ = false;  // nothing but polls can go on
   // What waiting lanes could change, when it was last seen to change; and until when every time limit then running has
   // run out.
-  uint64_t idle_fingerprint_ = 0, idle_effects_ = ~uint64_t{0}, idle_deadline_ = 0;
+  uint64_t idle_fingerprint_ = 0, idle_effects_ = ~uint64_t{0}, idle_deadline_ = 0, idle_since_ = 0;
   // A loop that asks without ever waiting (test_wait, a flag in memory): see watch_for_cycle.
-  uint64_t quiet_effects_ = 0, quiet_since_ = 0, next_watch_ = 0;
+  uint64_t quiet_effects_ = ~uint64_t{0}, quiet_since_ = 0, next_watch_ = 0;
   uint64_t next_look_at_joins_ = 0;
   struct Cycle {
     bool watching = false;
     uint64_t fingerprint = 0, steps = 0, limit = 0;
     uint64_t deadline = 0;  // until when a state that comes back proves nothing
+    uint64_t since = 0;     // clock of the reference state
   } cycle_;
   bool asks_for_event_ = false, event_admitted_ = false;  // it stopped for an operation; the next one may pass
-  bool asks_outside_ = false;                             // it has executed something that depends on other clusters
+  uint64_t last_outside_read_ = 0;                        // clock
   uint32_t live_ctas_ = 0;
   Origin current_;  // who is executing, for traps
   friend class Grid;

@@ -71,6 +71,11 @@ std::shared_ptr<Module> Device::load(const std::string& ptx, std::string_view id
   for (size_t i = 0; i < parsed.variables.size(); ++i) {
     const ptx::Variable& variable = parsed.variables[i];
     if (variable.space != ptx::Space::global && variable.space != ptx::Space::constant) continue;
+    if (variable.is_extern)
+      throw std::runtime_error(
+          fmt::format("{}: variable {} is defined in another translation unit: this program was built with -rdc=true, "
+                      "and the emulator does not link device code; build it without -rdc",
+                      identifier, variable.name));
     if (variable.bytes == 0) continue;
     addresses[i] = memory_.allocate(variable.bytes, fmt::format("variable {}", variable.name));
     if (!addresses[i])

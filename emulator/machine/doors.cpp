@@ -30,7 +30,7 @@ std::byte* Cluster::shared(uint32_t address, uint64_t bytes, Access access) {
     throw Trap(FaultCode::illegal_address,
                fmt::format("shared memory of CTA {} of the cluster is used after that CTA exited", cta.rank),
                "PTX ISA, shared::cluster: the CTA must be running");
-  if (access != Access::read) note_effect();
+  if (access == Access::write) note_effect();
   return cta.window.data() + offset;
 }
 
@@ -56,7 +56,7 @@ std::byte* Cluster::local(Warp& warp, int lane, uint64_t offset, uint64_t bytes)
 std::byte* Cluster::generic(Warp& warp, int lane, uint64_t address, uint64_t bytes, Access access) {
   if (is_shared(address)) return shared(static_cast<uint32_t>(address - kSharedWindow), bytes, access);
   if (is_local(address)) return local(warp, lane, address - kLocalWindow, bytes);
-  if (access != Access::read) note_effect();
+  if (access == Access::write) note_effect();
   return global().door(address, bytes, access);
 }
 

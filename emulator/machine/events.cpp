@@ -48,26 +48,46 @@ void Cluster::carry_out(Event event) {
   if (event.owner) --event.owner->pending_async;
 }
 
+/// Somebody waits for it: on the barrier that it signals, or for the group of bulk operations that it is counted in.
+bool Cluster::awaited(const Event& event) {
+  if (const Order::Bulk& bulk = event.order.bulk; bulk.warp)
+    return std::any_of(bulk.warp->groups.begin(), bulk.warp->groups.end(), [&](const auto& group) {
+      if (group->state != Group::State::parked || group->wait.kind != WaitKind::bulk_group) return false;
+      const BulkGroups& groups = bulk.warp->bulk.at(bulk.lane);
+      const uint64_t committed = groups.oldest + groups.groups.size() - 1, allowed = group->wait.address;
+      const bool reading = group->wait.parity;
+      return (group->mask >> bulk.lane & 1) && bulk.group + allowed < committed && (bulk.reads || !reading);
+    });
+  uint32_t signal = event.order.signal;
+  if (!signal) return false;
+  const auto& waiters = cta_of(signal).mbarrier_waiters;
+  return std::any_of(waiters.begin(), waiters.end(), [&](const Group* g) { return g->wait.address == signal; });
+}
+
 /// Everybody waits: the schedule `latest` lets happen only what somebody waits for, and what must come before it. So a
 /// result that nobody asked for stays out until the very end, and a source that nobody guards is read after it was
 /// overwritten.
 bool Cluster::fire_needed() {
-  auto awaited = [this](uint32_t signal) {
-    if (!signal) return false;
-    const auto& waiters = cta_of(signal).mbarrier_waiters;
-    return std::any_of(waiters.begin(), waiters.end(), [&](const Group* g) { return g->wait.address == signal; });
-  };
   const Event* needed = nullptr;
   for (const Event& event : events_)
-    if (awaited(event.order.signal) && (!needed || *needed > event)) needed = &event;
+    if (awaited(event) && (!needed || *needed > event)) needed = &event;
   if (!needed) {
+    // Nobody asks for anything under way: who only sleeps, or waits with a limit, goes on first.
+    while (!limits_.empty() && limits_.front().stale()) fire_first(limits_);
+    if (!limits_.empty()) {
+      clock = std::max(clock, limits_.front().time);
+      return fire_due();
+    }
     if (!may_fire(events_.front())) return false;
     fire_first(events_);
     return true;
   }
-  uint64_t chain = needed->order.chain, last = needed->sequence;
+  const Order order = needed->order;
+  const uint64_t last = needed->sequence;
   auto due = [&](const Event& event) {
-    return event.sequence == last || (chain && event.order.chain == chain && event.sequence < last);
+    if (event.sequence == last) return true;
+    return (order.chain && event.order.chain == order.chain && event.sequence < last) ||
+           (order.after_chain && event.order.chain == order.after_chain && event.sequence <= order.after);
   };
   Heap now;
   std::erase_if(events_, [&](Event& event) {
@@ -126,15 +146,16 @@ Cluster::Times Cluster::draw_times(uint64_t not_before) {
   return {read, std::max(read, show)};
 }
 
-void Cluster::at(uint64_t time, Cta& owner, const Origin& origin, Order order, std::function<void()> action) {
+uint64_t Cluster::at(uint64_t time, Cta& owner, const Origin& origin, Order order, std::function<void()> action) {
   if (time <= clock && schedule() == Schedule::earliest) {
     Origin outer = std::exchange(current_, origin);
     action();
     current_ = outer;
-    return;
+    return sequence_++;
   }
   ++owner.pending_async;
-  push(events_, {time, sequence_++, &owner, origin, std::move(action), order});
+  push(events_, {time, sequence_, &owner, origin, std::move(action), order});
+  return sequence_++;
 }
 
 }  // namespace emu

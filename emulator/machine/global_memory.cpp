@@ -239,12 +239,14 @@ void GlobalMemory::map_host(void* pointer, uint64_t bytes, const std::string& wh
   live_.emplace(address, Allocation{address, bytes, static_cast<std::byte*>(pointer), true, what});
 }
 
-void GlobalMemory::unmap_host(void* pointer) {
+void GlobalMemory::unmap_host(void* pointer, bool remember) {
   const std::unique_lock lock(mutex_);
   const auto found = live_.find(reinterpret_cast<uint64_t>(pointer));
   if (found == live_.end() || !found->second.host) return;
-  freed_.push_back({found->second.address, found->second.bytes, found->second.what});
-  if (freed_.size() > kFreedRemembered) freed_.pop_front();
+  if (remember) {
+    freed_.push_back({found->second.address, found->second.bytes, found->second.what});
+    if (freed_.size() > kFreedRemembered) freed_.pop_front();
+  }
   live_.erase(found);
   new_epoch();
 }

@@ -33,7 +33,8 @@ class GlobalMemory {
 
   /// Makes host memory (pinned, managed, registered) reachable by kernels at its own address.
   void map_host(void* pointer, uint64_t bytes, const std::string& what);
-  void unmap_host(void* pointer);
+  /// `remember`: later accesses are told that it was there.
+  void unmap_host(void* pointer, bool remember = true);
 
   /// False when `address` is not the start of a live allocation.
   bool release(uint64_t address);

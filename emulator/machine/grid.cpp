@@ -27,7 +27,7 @@ Grid::Grid(Device& device_, const Kernel& kernel_, const LaunchConfig& config_, 
 }
 
 Grid::~Grid() {
-  device.memory().unmap_host(parameters_);
+  device.memory().unmap_host(parameters_, false);  // one a launch would crowd out what the program frees
   std::free(parameters_);
 }
 

@@ -38,10 +38,12 @@ bool Cluster::idle() {
       idle_fingerprint_ = now;
       idle_effects_ = effects_;
       idle_deadline_ = last_limit();
+      idle_since_ = clock;
     }
     bool stuck = clock > idle_deadline_;
     if (stuck && release_joins(clock)) return true;
-    if (!stuck || (asks_outside_ && !grid.note_stuck(id, effects_, kHostPatienceSeconds))) {
+    bool asks_outside = last_outside_read_ > idle_since_;
+    if (!stuck || (asks_outside && !grid.note_stuck(id, effects_, kHostPatienceSeconds))) {
       clock = std::max(clock, limits_.front().time);
       return fire_due();
     }
@@ -99,7 +101,8 @@ void Cluster::watch_for_cycle() {
     next_watch_ = clock + kQuietCycles;
     if (release_joins(clock)) return;
     // Another cluster, or the host, may still change what is read from global memory.
-    if (!asks_outside_ || grid.note_stuck(id, effects_, kHostPatienceSeconds)) hang();
+    bool asks_outside = last_outside_read_ > cycle_.since;
+    if (!asks_outside || grid.note_stuck(id, effects_, kHostPatienceSeconds)) hang();
     return;
   }
   // Brent's cycle detection: the reference state moves on at powers of two.
@@ -123,6 +126,7 @@ uint64_t Cluster::cycle_fingerprint() const {
 
 void Cluster::set_cycle_reference() {
   cycle_.fingerprint = cycle_fingerprint();
+  cycle_.since = clock;
   cycle_.deadline = std::max(clock, last_limit());  // at the same clock nothing has been executed
 }
 

@@ -113,8 +113,11 @@ class Warp {
   std::vector<uint32_t> unmet;               ///< where lanes no longer wait for one another: it kept some from going on
   std::vector<PendingTensorAccess> pending;  ///< in issue order
   std::map<uint32_t, BulkGroups> bulk;       ///< by lane
-  std::map<uint32_t, uint64_t>
-      tensor_core_time;  ///< by lane: when its last tcgen05 asynchronous operation shows its result
+  /// By lane: when its last tcgen05 asynchronous operation shows its result, and that operation's number.
+  struct TensorCoreWork {
+    uint64_t shown = 0, number = 0;
+  };
+  std::map<uint32_t, TensorCoreWork> tensor_core_work;
   WarpCounters counters;
 
   std::byte* file() { return file_.get(); }

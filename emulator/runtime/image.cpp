@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 
@@ -34,6 +35,16 @@ Choice choose(const void* data, const Chip& chip) {
   Choice choice;
   if (is_fat_binary(data)) {
     const auto containers = fatbin::read_registered(data);
+    const auto with_ptx = std::count_if(containers.begin(), containers.end(), [&](const fatbin::Container& container) {
+      return fatbin::choose_ptx(container, chip.major, chip.minor) != nullptr;
+    });
+    if (with_ptx > 1) {
+      choice.objection = fmt::format(
+          "its device code comes from {} translation units built with -rdc=true, which the emulator does not link; "
+          "build it without -rdc",
+          with_ptx);
+      return choice;
+    }
     for (const fatbin::Container& container : containers) {
       const fatbin::Image* image = fatbin::choose_ptx(container, chip.major, chip.minor);
       if (!image) {

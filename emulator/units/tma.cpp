@@ -244,12 +244,12 @@ void gather(const Box& box, const GlobalMemory& memory, std::span<std::byte> sta
 
 void place(const Box& box, std::span<const std::byte> staging, Window window, uint32_t address) {
   check_staging(box, staging.size());
-  box.check_shared(address, window.size);
+  box.check_shared(address, window);
   repack<true>(box, {window.bytes, address}, const_cast<std::byte*>(staging.data()));
 }
 
 void load(const Box& box, const GlobalMemory& memory, Window window, uint32_t address) {
-  box.check_shared(address, window.size);
+  box.check_shared(address, window);
   const Mover mover(box, false);
   const Local local{window.bytes, address};
   mover.move<true>(local, memory);
@@ -258,7 +258,7 @@ void load(const Box& box, const GlobalMemory& memory, Window window, uint32_t ad
 
 void collect(const Box& box, Window window, uint32_t address, std::span<std::byte> staging) {
   check_staging(box, staging.size());
-  box.check_shared(address, window.size);
+  box.check_shared(address, window);
   repack<false>(box, {window.bytes, address}, staging.data());
 }
 
@@ -268,7 +268,7 @@ void scatter(const Box& box, std::span<const std::byte> staging, GlobalMemory& m
 }
 
 void store(const Box& box, Window window, uint32_t address, GlobalMemory& memory) {
-  box.check_shared(address, window.size);
+  box.check_shared(address, window);
   Mover(box, false).move<false>({window.bytes, address}, memory);
 }
 

@@ -21,6 +21,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "emulator/machine/global_memory.h"
 #include "emulator/units/tensor_map.h"
@@ -30,7 +31,8 @@ namespace emu::tma {
 /// The shared memory of one CTA as the unit sees it.
 struct Window {
   std::byte* bytes = nullptr;  ///< byte 0 of the window; aligned to 16 for reductions
-  uint32_t size = 0;           ///< bytes that the CTA owns, from 0
+  uint32_t size = 0;           ///< where it ends
+  uint32_t first = 0;          ///< where what the CTA owns begins: behind the chip's reserved bytes
 };
 
 enum class Direction : uint8_t { load, store, reduce };
@@ -85,7 +87,7 @@ class Box {
   uint32_t inner_last() const { return inner_last_; }
 
   /// Throws Trap unless `address` is 128-byte aligned (716) and the box lies in a window of `window_bytes` (700).
-  void check_shared(uint32_t address, uint32_t window_bytes) const;
+  void check_shared(uint32_t address, const Window& window) const;
 
   /// Calls visit(address, bytes) for the global bytes touched, neighbouring rows joined, in box order.
   void visit_global(const std::function<void(uint64_t, uint64_t)>& visit) const;
@@ -122,8 +124,10 @@ void reduce(const Box& box, Reduction reduction, std::span<const std::byte> stag
 
 /// Plain bulk copies (cp.async.bulk): throws Trap (716) unless both addresses and the size are multiples of 16.
 void check_bulk(uint64_t destination, uint64_t source, uint64_t bytes);
-/// Throws Trap (700) unless [address, address + bytes) lies in a window of `window_bytes`.
-void check_shared_range(uint32_t address, uint64_t bytes, uint32_t window_bytes);
+/// Throws Trap (700) where `address` lies before what the CTA owns. `what`: who reads or writes there.
+void check_first(uint32_t address, const Window& window, std::string_view what);
+/// Throws Trap (700) unless [address, address + bytes) lies in what the CTA owns.
+void check_shared_range(uint32_t address, uint64_t bytes, const Window& window);
 
 void bulk_read_global(const GlobalMemory& memory, uint64_t address, std::span<std::byte> to);
 void bulk_write_global(GlobalMemory& memory, uint64_t address, std::span<const std::byte> from);

@@ -132,7 +132,7 @@ uint64_t Box::footprint_bytes() const {
   return (bytes + span - 1) / span * span;
 }
 
-void Box::check_shared(uint32_t address, uint32_t window_bytes) const {
+void Box::check_shared(uint32_t address, const Window& window) const {
   if (address % 128 != 0) {
     throw Trap(
         FaultCode::misaligned_address,
@@ -141,14 +141,15 @@ void Box::check_shared(uint32_t address, uint32_t window_bytes) const {
                     name_of(direction_), address, address % 128, "256, 512 or 1024 for 32B, 64B, 128B"),
         kSource);
   }
-  if (footprint_bytes() > window_bytes || address > window_bytes - footprint_bytes()) {
+  check_first(address, window, name_of(direction_));
+  if (footprint_bytes() > window.size || address > window.size - footprint_bytes()) {
     throw Trap(
         FaultCode::illegal_address,
         fmt::format(
             "{}: the box takes {} bytes of shared memory ({} rows, {} bytes apart) from {:#x}, which ends {} bytes "
             "past the CTA's window of {}",
-            name_of(direction_), footprint_bytes(), rows_, pitch_, address, address + footprint_bytes() - window_bytes,
-            window_bytes),
+            name_of(direction_), footprint_bytes(), rows_, pitch_, address, address + footprint_bytes() - window.size,
+            window.size),
         kSource);
   }
 }

@@ -28,11 +28,21 @@ void check_bulk(uint64_t destination, uint64_t source, uint64_t bytes) {
   check("size", bytes);
 }
 
-void check_shared_range(uint32_t address, uint64_t bytes, uint32_t window_bytes) {
-  if (bytes <= window_bytes && address <= window_bytes - bytes) return;
+void check_first(uint32_t address, const Window& window, std::string_view what) {
+  if (address >= window.first) return;
+  throw Trap(FaultCode::illegal_address,
+             fmt::format("{}: shared address {:#x} lies in the first {} bytes of the CTA's shared memory, which the "
+                         "system keeps for itself",
+                         what, address, window.first),
+             "PTX ISA, shared state space");
+}
+
+void check_shared_range(uint32_t address, uint64_t bytes, const Window& window) {
+  if (bytes) check_first(address, window, "bulk copy");
+  if (bytes <= window.size && address <= window.size - bytes) return;
   throw Trap(FaultCode::illegal_address,
              fmt::format("bulk copy: {} bytes of shared memory from {:#x} end {} bytes past the CTA's window of {}",
-                         bytes, address, address + bytes - window_bytes, window_bytes),
+                         bytes, address, address + bytes - window.size, window.size),
              kSource);
 }
 
@@ -45,22 +55,22 @@ void bulk_write_global(GlobalMemory& memory, uint64_t address, std::span<const s
 }
 
 void bulk_read_shared(Window window, uint32_t address, std::span<std::byte> to) {
-  check_shared_range(address, to.size(), window.size);
+  check_shared_range(address, to.size(), window);
   if (!to.empty()) std::memcpy(to.data(), window.bytes + address, to.size());
 }
 
 void bulk_write_shared(Window window, uint32_t address, std::span<const std::byte> from) {
-  check_shared_range(address, from.size(), window.size);
+  check_shared_range(address, from.size(), window);
   if (!from.empty()) std::memcpy(window.bytes + address, from.data(), from.size());
 }
 
 void bulk_load(const GlobalMemory& memory, uint64_t source, Window window, uint32_t destination, uint64_t bytes) {
-  check_shared_range(destination, bytes, window.size);
+  check_shared_range(destination, bytes, window);
   bulk_read_global(memory, source, {window.bytes + destination, bytes});
 }
 
 void bulk_store(Window window, uint32_t source, GlobalMemory& memory, uint64_t destination, uint64_t bytes) {
-  check_shared_range(source, bytes, window.size);
+  check_shared_range(source, bytes, window);
   bulk_write_global(memory, destination, {window.bytes + source, bytes});
 }
 

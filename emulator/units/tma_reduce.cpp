@@ -285,7 +285,7 @@ void bulk_reduce_global(GlobalMemory& memory, uint64_t address, Reduction reduct
 void bulk_reduce_shared(Window window, uint32_t address, Reduction reduction, ReductionType type,
                         std::span<const std::byte> from) {
   const Combine combine = require_bulk(reduction, type, true);
-  check_shared_range(address, from.size(), window.size);
+  check_shared_range(address, from.size(), window);
   if (!from.empty()) combine(window.bytes + address, from.data(), from.size());
 }
 

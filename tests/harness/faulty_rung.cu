@@ -59,6 +59,13 @@ static void launch_product(const Gemm& gemm) {
          static_cast<float*>(gemm.d), gemm.m, gemm.n, gemm.k);
 }
 
+// Right the first time, wrong from then on: as a kernel that leaves something behind.
+static void launch_once(const Gemm& gemm) {
+  static bool again = false;
+  again ? launch_product<Mistake::one_element>(gemm) : launch_product<Mistake::none>(gemm);
+  again = true;
+}
+
 static void launch_hang(const Gemm& gemm) {
   launch(wait_for_nobody, {.grid = 1, .block = 32, .stream = gemm.stream});
 }
@@ -80,6 +87,7 @@ int main(int argc, char** argv) {
                                 {"nan", launch_product<Mistake::nan>, "a row of NaN"},
                                 {"one-element", launch_product<Mistake::one_element>, "the last element is off by one"},
                                 {"k-tile", launch_product<Mistake::k_tile>, "leaves out the third K tile"},
+                                {"once", launch_once, "is wrong from the second launch on"},
                                 {"wild", launch_product<Mistake::wild>, "writes to no allocation"},
                                 {"hang", launch_hang, "waits for an arrival that nobody makes"},
                                 {"slow", launch_slow, "counts for ages"},

@@ -48,6 +48,11 @@ class Faults(unittest.TestCase):
         self.assert_fails(run("one-element"), "MISMATCH: 1 of 102400", "D[199][511]")
         self.assert_fails(run("one-element", shape=LARGE), "MISMATCH", "D[129][263]")
 
+    def test_timed_launches_are_looked_at(self):
+        self.assertEqual(run("once").returncode, 0)
+        self.assert_fails(run("once", "--bench"), "the last timed launch left other bits in D than the first launch")
+        self.assertEqual(run("none", "--bench").returncode, 0)
+
     def test_what_arrived(self):
         self.assert_fails(run("k-tile"), "K tile 2 (k = 32..47) is missing")
         command = [str(RUNG), "--variant", "k-tile", "--shape", SMALL, "--input", "position", "--check", "--on", "b200"]

@@ -123,4 +123,22 @@ def k_tiles(more):
 
 
 NOT_WARP_3 = r"{ .reg .b32 t; .reg .pred q; mov.u32 t, %tid.x; setp.lt.u32 q, t, 96; @q bar.sync 0; }"
-TILE_ORIGIN = r"mad\.lo\.s64 (%rd\d+), (%rd\d+), (%rd\d+), (%rd\d+);"  # n * row + first column of the tile
+
+# The tile's place in D. For every step of 32 columns the PTX adds up row * n, the column in the tile, and its first column.
+KEEP_FIRST_COLUMN = Edit("const int64_t first_column =", r"(mul\.wide\.s32 (%rd\d+), %r\d+, 256;)",
+                         r".reg .b64 first; \1 mov.b64 first, \2;")
+ROW_TIMES_N = r"mul\.lo\.s64 (%rd\d+), (%rd\d+), (%rd\d+);"
+ROW_AND_FIRST_COLUMN_SWAPPED = (
+    KEEP_FIRST_COLUMN,
+    Edit(None, ROW_TIMES_N, r"mul.lo.s64 \1, first, \3; add.s64 \1, \1, \2; sub.s64 \1, \1, first;"))
+ROWS_AND_COLUMNS_SWAPPED = (  # in a matrix of 128 x 128, stored element by element
+    Edit(None, ROW_TIMES_N, r".reg .b64 row, column; mov.b64 row, \2; mul.lo.s64 \1, \2, \3;"),
+    Edit(STORE, r"(sub\.s64 %rd\d+, %rd\d+, (%rd\d+);)", r"\1 mov.b64 column, \2;"),
+    Edit(STORE, r"shl\.b64 (%rd\d+), %rd\d+, 2;", r"shl.b64 \1, column, 7; add.s64 \1, \1, row; shl.b64 \1, \1, 2;"),
+    Edit(STORE, r"or\.pred (%p\d+), %p\d+, %p\d+;", r"setp.eq.s32 \1, 0, 0;"),
+    Edit(STORE, r"st\.global\.f32 \[(%rd\d+)(?:\+(\d+))?\],",
+         lambda m: f"st.global.f32 [{m[1]}+{128 * int(m[2] or 0)}],", times=32))
+TILE_INDICES_SWAPPED = (
+    Edit("const int tile_m = static_cast", r"div\.s32 (%r\d+), (%r\d+), (%r\d+);",
+         r".reg .b32 tiles; mov.b32 tiles, \3; rem.s32 \1, \2, tiles;"),
+    Edit("const int tile_m = static_cast", r"sub\.s32 (%r\d+), (%r\d+), %r\d+;", r"div.s32 \1, \2, tiles;"))

@@ -215,3 +215,16 @@ TEST_CASE("hang: CTAs that wait for each other's flags, each before it sets its 
   CHECK(ending.error == 702);
   CHECK_THAT(ending.report, test::contains("ld.acquire"));
 }
+
+TEST_CASE("hang: a lock that is never given back") {
+  for (const std::string space : {"shared", "global"}) {
+    std::string report = hang_of(module((space == "shared" ? "    mov.u64 %d3, flag;\n" : "    mov.u64 %d3, %d0;\n") +
+                                        std::string("    st.") + space + ".u32 [%d3], 1;\n  spin:\n    atom." + space +
+                                        R"(.cas.b32 %r3, [%d3], 0, 1;
+    setp.ne.u32 %p1, %r3, 0;
+    @%p1 bra spin;
+)"),
+                                 32);
+    CHECK_THAT(report, test::contains("can run"));
+  }
+}

@@ -192,3 +192,45 @@ TEST_CASE("no hang: a phase counter that is not reduced to a parity works, as on
 )",
             64) == 7);
 }
+
+TEST_CASE("no hang: another CTA polls past L1 what a CTA writes late") {
+  for (const std::string cache : {"cg", "cv"})
+    CHECK(run(R"(
+    mov.u32 %r3, %ctaid.x;
+    setp.eq.u32 %p0, %r3, 1;
+    @%p0 bra poll;
+    mov.u32 %r4, 0;
+  count:
+    add.u32 %r4, %r4, 1;
+    setp.lt.u32 %p1, %r4, 2000000;
+    @%p1 bra count;
+    st.global.u32 [%d0], 17;
+    fence.acq_rel.gpu;
+    exit;
+  poll:
+    ld.global.)" + cache +
+                  R"(.u32 %r5, [%d0];
+    setp.ne.u32 %p1, %r5, 17;
+    @%p1 bra poll;
+)",
+              32, 1, 2) == 17);
+}
+
+TEST_CASE("no hang: lanes whose guard is false do not wait for an .aligned instruction") {
+  // Half of the warp spins on a flag that the other half sets behind a guarded barrier that nobody executes.
+  CHECK(run(R"(
+    setp.lt.u32 %p0, %r1, 16;
+    setp.gt.u32 %p2, %r1, 64;
+    @%p0 bra sets;
+  spin:
+    ld.volatile.shared.u32 %r3, [flag];
+    setp.eq.u32 %p1, %r3, 0;
+    @%p1 bra spin;
+    st.global.u32 [%d0], %r3;
+    exit;
+  sets:
+    @%p2 barrier.cta.sync.aligned 1, 32;
+    st.volatile.shared.u32 [flag], 3;
+)",
+            32) == 3);
+}

@@ -329,3 +329,31 @@ TEST_CASE("left out: the consumer's signal that a slot is empty, so that the nex
   check(probe::kernel(good, 2, kDynamic), probe::kernel(bad, 2, kDynamic), 32, {probe::bytes_of(counting(128))},
         {.block = {64, 1, 1}, .dynamic_shared_bytes = 1024}, true, 4);
 }
+
+TEST_CASE("left out: the wait for a bulk load, beside a wait for something else") {
+  // A bulk store is waited for, or time, but not the load.
+  const std::string store = R"(
+    setp.ne.u32 %p0, %r1, 0;
+    @%p0 bra stored;
+    cp.async.bulk.global.shared::cta.bulk_group [%d0+512], [%r0+1024], 16;
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;
+  stored:
+    bar.sync 0;
+)";
+  for (const std::string& instead : {store, std::string("    nanosleep.u32 100;\n    bar.sync 0;\n")}) {
+    std::string good = kLoads, bad = cut(kLoads, "//wait", "//end");
+    for (std::string* text : {&good, &bad}) {
+      text->insert(text->find("//end"), instead);
+      // The first 512 bytes are the result; what the store leaves behind them is fresh shared memory.
+      text->insert(text->find("  ready:"),
+                   "    st.shared.u32 [%r0+1024], 5; st.shared.u32 [%r0+1028], 5;\n"
+                   "    st.shared.u32 [%r0+1032], 5; st.shared.u32 [%r0+1036], 5;\n"
+                   "    fence.proxy.async.shared::cta;\n");
+    }
+    std::vector<uint32_t> numbers(128);
+    for (uint32_t i = 0; i < 128; ++i) numbers[i] = 3 * i + 1;
+    check(probe::kernel(good, 2, kDynamic), probe::kernel(bad, 2, kDynamic), 528, {probe::bytes_of(numbers)},
+          {.block = {128, 1, 1}, .dynamic_shared_bytes = 2048}, true, 4);
+  }
+}

@@ -187,3 +187,19 @@ TEST_CASE("tcgen05.ld of the whole tile, then an MMA that overwrites it: wait::l
     CHECK(got[4 * t + 1] == 32);
   }
 }
+
+TEST_CASE("tcgen05.commit by another thread than the one that issued the MMA tracks nothing") {
+  // PTX ISA, tcgen05.commit: it tracks the asynchronous operations "initiated by the executing thread". Thread 0 issues
+  // the MMA, thread 32 commits.
+  std::string head = "    setp.eq.u32 %p1, %r1, 32;\n    @!%p5 bra issued;\n" + mma("0", false);
+  std::string right = head + commit(0) + "  issued:\n" + wait("done0", 0) + show(0, 0);
+  std::string wrong = head + "  issued:\n    bar.sync 0;\n    @!%p1 bra committed;\n" + commit(0) + "  committed:\n" +
+                      wait("done0", 0) + show(0, 0);
+  auto ending = [](const std::string& body, emu::Schedule schedule) {
+    return probe::launch_with(probe::options(schedule, 1),
+                              probe::kernel(kStart + body + kEnd, 1, ".extern .shared .align 1024 .b8 smem[];"),
+                              4 * 4 * 128, {}, {.block = {128, 1, 1}, .dynamic_shared_bytes = 16384});
+  };
+  CHECK(ending(right, emu::Schedule::latest).error == 0);
+  CHECK(ending(wrong, emu::Schedule::latest) != ending(right, emu::Schedule::latest));
+}

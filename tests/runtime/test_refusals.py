@@ -99,6 +99,13 @@ class CodeForTheChip(Programs):
         self.assertIn("compute_90a", done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
+    def test_device_code_that_has_to_be_linked(self):
+        flags = (*SHARED, "-rdc=true", "-gencode", "arch=compute_100f,code=[compute_100f,sm_100f]")
+        done = self.emulate(self.compile(["two.cu", "other.cu"], *flags))
+        self.assert_refused(done, "-rdc=true", "2 translation units")
+        done = self.emulate(self.compile(["store.cu"], *flags))
+        self.assertEqual((done.returncode, done.stdout), (0, RIGHT), done.stderr)
+
 
 class OwnRuntime(Programs):
     def test_static(self):

@@ -216,6 +216,9 @@ TEST_CASE("host memory is reached at its own address while it is mapped") {
   memory.unmap_host(pinned.data());
   CHECK_THAT(fault_at(memory, address, 8), test::contains("use after free") && test::contains("cudaMallocHost"));
   CHECK(memory.find(address) == nullptr);
+  memory.map_host(pinned.data() + 64, 8, "kernel parameters");
+  memory.unmap_host(pinned.data() + 64, false);
+  CHECK_THAT(fault_at(memory, address + 64, 8), !test::contains("kernel parameters"));
 }
 
 TEST_CASE("a device address is no host pointer") {

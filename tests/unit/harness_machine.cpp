@@ -207,3 +207,10 @@ TEST_CASE("a child ends by itself, by a signal, or when its kernel is over its t
   CHECK_FALSE(slow.timed_out);
   CHECK(slow.status == 3);
 }
+
+TEST_CASE("a child that cannot be started says why") {
+  std::string name = "nothing";
+  char* arguments[] = {name.data(), nullptr};
+  CHECK_THROWS_WITH(run_with_time_limit("/nowhere/nothing", arguments, {}, 1),
+                    contains("starting /nowhere/nothing") && contains("No such file"));
+}

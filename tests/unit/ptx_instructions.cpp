@@ -111,7 +111,8 @@ TEST_CASE("immediates") {
 }
 
 TEST_CASE("registers, special registers and sinks") {
-  const Module m = kernel("x %r8, _, %tid.x, %ntid.z, %clock64, %laneid, %r1.b0, %r2.h1, %cluster_ctarank, %tid, %r3.b7610;");
+  const Module m =
+      kernel("x %r8, _, %tid.x, %ntid.z, %clock64, %laneid, %r1.b0, %r2.h1, %cluster_ctarank, %tid, %r3.b7610;");
   const Function& f = entry(m);
   const auto& o = f.body[0].operands;
   CHECK(o[0].kind == Kind::reg);

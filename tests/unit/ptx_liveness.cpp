@@ -29,8 +29,9 @@ struct Analysed {
 
 Analysed analysed(const std::string& body, const std::string& head = ".entry k()") {
   Analysed result;
-  result.module = test::module(".global .u32 g;\n" + head +
-                               " { .reg .b32 %r<99>, unused; .reg .b64 %rd<99>; .reg .b16 %rs<99>; .reg .pred %p<99>;\n" + body + " }");
+  result.module = test::module(
+      ".global .u32 g;\n" + head +
+      " { .reg .b32 %r<99>, unused; .reg .b64 %rd<99>; .reg .b16 %rs<99>; .reg .pred %p<99>;\n" + body + " }");
   result.flow = analyse(result.function());
   result.intervals = live_intervals(result.function(), result.flow);
   return result;

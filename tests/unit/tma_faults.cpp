@@ -89,13 +89,16 @@ TEST_CASE("only loads may begin before the tensor") {
 TEST_CASE("shared addresses are 128-byte aligned, and boxes end within the window") {
   TensorMap map = matrix(4096);
   const tma::Box b = box(map, {0, 0});  // 1024 bytes
-  check_fault(FaultCode::misaligned_address, {"0x440", "128 bytes", "64 past"}, [&] { b.check_shared(0x440, 4096); });
-  check_fault(FaultCode::misaligned_address, {"0x410"}, [&] { b.check_shared(0x410, 4096); });
-  CHECK(fault_of([&] { b.check_shared(4096 - 1024, 4096); }).text == "no fault");
-  check_fault(FaultCode::illegal_address, {"1024 bytes", "0xc80", "128 bytes past", "4096"},
-              [&] { b.check_shared(0xC80, 4096); });
-  check_fault(FaultCode::illegal_address, {"window of 512"}, [&] { b.check_shared(0, 512); });
-  check_fault(FaultCode::illegal_address, {"0xffffff80"}, [&] { b.check_shared(0xFFFF'FF80, 4096); });
+  check_fault(FaultCode::misaligned_address, {"0x440", "128 bytes", "64 past"}, [&] {
+    b.check_shared(0x440, {nullptr, 4096});
+  });
+  check_fault(FaultCode::misaligned_address, {"0x410"}, [&] { b.check_shared(0x410, {nullptr, 4096}); });
+  CHECK(fault_of([&] { b.check_shared(4096 - 1024, {nullptr, 4096}); }).text == "no fault");
+  check_fault(FaultCode::illegal_address, {"1024 bytes", "0xc80", "128 bytes past", "4096"}, [&] {
+    b.check_shared(0xC80, {nullptr, 4096});
+  });
+  check_fault(FaultCode::illegal_address, {"window of 512"}, [&] { b.check_shared(0, {nullptr, 512}); });
+  check_fault(FaultCode::illegal_address, {"0xffffff80"}, [&] { b.check_shared(0xFFFF'FF80, {nullptr, 4096}); });
 
   // Under swizzle a narrow box takes whole spans.
   map.box[0] = 8;
@@ -103,7 +106,9 @@ TEST_CASE("shared addresses are 128-byte aligned, and boxes end within the windo
   const tma::Box narrow = box(map, {0, 0});
   CHECK(narrow.bytes() == 128);
   CHECK(narrow.footprint_bytes() == 1024);
-  check_fault(FaultCode::illegal_address, {"8 rows, 128 bytes apart"}, [&] { narrow.check_shared(0xC80, 4096); });
+  check_fault(FaultCode::illegal_address, {"8 rows, 128 bytes apart"}, [&] {
+    narrow.check_shared(0xC80, {nullptr, 4096});
+  });
 
   GlobalMemory memory(1 << 20);
   map.address = memory.allocate(1 << 16);
