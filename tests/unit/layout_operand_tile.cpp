@@ -11,7 +11,7 @@ namespace {
 
 // step04's tile: rows of 128 bytes, chunk c of row r at chunk c ^ (r % 8). Element (9, 20): byte 40 of row 9.
 constexpr OperandTile kSwizzled{Major::k, Swizzle::k128B, AtomOrder::kRowsFirst, 2, 128, 64};
-static_assert(kSwizzled.offset(9, 20) == 9 * 128 + (2 ^ 1) * 16 + 8);
+static_assert(kSwizzled.offset(9, 20) == 9 * 128 + (0x2 ^ 0x1) * 16 + 8);
 
 // Columns: width in bits, major, mode, rows, k, order.
 OperandTile tile_of(const nlohmann::json& row) {
