@@ -18,6 +18,7 @@ std::span<const Entry> barrier_entries();     // barrier, bar, fence, membar
 std::span<const Entry> mbarrier_entries();    // mbarrier
 std::span<const Entry> tma_entries();         // cp.async.bulk...
 std::span<const Entry> tcgen05_entries();     // tcgen05
+std::span<const Entry> wgmma_entries();       // wgmma
 
 /// bar.warp.sync and barrier.warp.sync, which share their opcodes with the CTA barriers; .warp has been taken. In
 /// warp.cpp.

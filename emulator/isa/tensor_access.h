@@ -9,4 +9,7 @@ namespace emu {
 /// registers `instruction` reads or writes: the scoreboard.
 void resolve_tensor_dependencies(Warp& warp, const Instruction& instruction);
 
+/// Waits for the wgmma whose D `instruction` touches. False: the running group has been parked. In warpgroup.cpp.
+bool settle_wgmma(Warp& warp, const Instruction& instruction);
+
 }  // namespace emu

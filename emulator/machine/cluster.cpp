@@ -97,6 +97,7 @@ bool Cluster::run_group(Group& group) {
       if (instruction.visible && !running->admitted) return false;
       running->admitted = false;
       if (!warp.pending.empty() && !instruction.drains) resolve_tensor_dependencies(warp, instruction);
+      if (warp.registers_held && !instruction.drains && !settle_wgmma(warp, instruction)) return true;
       if (instruction.aligned && active != warp.live)
         throw Trap(
             FaultCode::illegal_instruction,

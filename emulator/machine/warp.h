@@ -19,6 +19,7 @@ namespace emu {
 class Cta;
 class Cluster;
 class Warp;
+class Warpgroup;
 
 /// Where the parts of a group meet again.
 struct Join {
@@ -39,6 +40,7 @@ enum class WaitKind : uint8_t {
   tensor_memory,  ///< tcgen05.alloc, until columns are free
   bulk_group,     ///< cp.async.bulk.wait_group
   completion,     ///< tcgen05.wait::ld / ::st
+  wgmma,          ///< wgmma.wait_group, or a register of a wgmma under way
   time,           ///< nanosleep
 };
 
@@ -118,6 +120,8 @@ class Warp {
     uint64_t shown = 0, number = 0;
   };
   std::map<uint32_t, TensorCoreWork> tensor_core_work;
+  std::shared_ptr<Warpgroup> warpgroup;  ///< once it has executed a wgmma
+  bool registers_held = false;           ///< the tensor core has some of its registers (wgmma)
   WarpCounters counters;
 
   std::byte* file() { return file_.get(); }

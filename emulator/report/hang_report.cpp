@@ -5,6 +5,7 @@
 #include <bit>
 #include <map>
 
+#include "emulator/isa/warpgroup.h"
 #include "emulator/machine/grid.h"
 #include "emulator/report/fault_report.h"
 
@@ -80,6 +81,10 @@ std::string describe_wait(const Cluster& cluster, const Group& group) {
       return fmt::format("waits for its bulk copies: all but {} groups", wait.address);
     case WaitKind::completion:
       return "waits for its tensor-memory accesses";
+    case WaitKind::wgmma:
+      return fmt::format(
+          "waits for a wgmma.mma_async that warps {} have not executed: all four warps of a warpgroup must",
+          group.warp->warpgroup->missing(*group.warp));
     case WaitKind::time:
       return "sleeps";
     case WaitKind::none:

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "emulator/units/descriptor.h"
 
@@ -43,6 +44,10 @@ struct PackedOperand {
   static constexpr int32_t kOnlyZeros = -20000;  ///< exponent of a row with nothing in it
   static constexpr int32_t kSpecial = 30000;     ///< exponent of a row with an Inf or NaN
 };
+
+/// Two operands to pack into, of the host thread. They are on the heap, since a library that is opened late (as ours by
+/// libcuda.so.1) finds room for only a few hundred bytes of thread-local variables.
+std::pair<PackedOperand, PackedOperand>& packed_operands();
 
 /// How D takes part.
 struct AccumulatorUse {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <memory>
 
 namespace emu {
 namespace {
@@ -80,6 +81,11 @@ uint32_t round_to(const Format& format, int64_t sum, int unit) {
 }
 
 }  // namespace
+
+std::pair<PackedOperand, PackedOperand>& packed_operands() {
+  thread_local const auto operands = std::make_unique<std::pair<PackedOperand, PackedOperand>>();
+  return *operands;
+}
 
 float f16_to_float(uint32_t bits) {
   const uint32_t exponent = bits >> 10 & 31, fraction = bits & 0x3FF;

@@ -46,13 +46,14 @@ struct Ending {
   bool operator==(const Ending&) const = default;
 };
 
-/// p0: `count` bytes of 0xEE; p1, p2, ...: buffers that start with `inputs`.
+/// p0: `count` bytes of 0xEE; p1, p2, ...: buffers that start with `inputs`. `valid`: whether ptxas takes it and a GPU
+/// would leave the same.
 inline Ending launch_with(const emu::Options& with, const std::string& ptx, size_t count,
-                          const std::vector<std::vector<std::byte>>& inputs, const Shape& shape) {
+                          const std::vector<std::vector<std::byte>>& inputs, const Shape& shape, bool valid = true) {
   Machine machine(with);
   std::vector<uint64_t> parameters{machine.buffer(std::vector<std::byte>(count, std::byte{0xEE}))};
   for (const auto& input : inputs) parameters.push_back(machine.buffer(input));
-  std::optional<emu::Fault> fault = machine.launch(ptx, parameters, shape);
+  std::optional<emu::Fault> fault = machine.launch(ptx, parameters, shape, valid);
   Ending ending;
   if (fault)
     ending.report = fault->report, ending.error = fault->error;
