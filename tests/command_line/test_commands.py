@@ -7,7 +7,7 @@ import unittest
 
 from support import BUILD, PYTHON, ROOT, Refusals, ladder, run
 
-COMMANDS = ["build", "run", "test", "compare", "emulate", "fuzz", "speed"]
+COMMANDS = ["build", "run", "test", "compare", "emulate", "fuzz", "pages", "speed"]
 
 
 class Commands(Refusals):

@@ -140,7 +140,7 @@ class NotThere(Programs):
 class Driver(Programs):
     def test_linked_against_libcuda(self):
         stubs = list(Path(cmake_cache("CMAKE_CUDA_COMPILER")).resolve().parents[1].glob("**/stubs/libcuda.so"))
-        link = [f"-L{stubs[0].parent}", "-lcuda"] if stubs else [str(BUILD / "lib" / "libcuda.so.1")]
+        link = [f"-L{stubs[0].parent}", "-lcuda"] if stubs else [f"-Xlinker={BUILD / 'lib' / 'libcuda.so.1'}"]
         done = self.emulate(self.compile(["driver.cpp"], "-cudart", "none", *link))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout, "before: 3\nno context: 201\nvalue 42\narray: 801\n")
