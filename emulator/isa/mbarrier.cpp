@@ -61,7 +61,9 @@ Flow execute_inval(Warp& warp, const Instruction& instruction) {
     if (!mbarrier::plausible(word))
       throw Trap(FaultCode::launch_failure, fmt::format("mbarrier.inval of {:#018x}, which is no mbarrier", word),
                  "PTX ISA, mbarrier.inval");
-    cluster.mbarrier_store(address, 0, false);
+    // The word stays: an H200 keeps the state of a live barrier apart and writes it down only now.
+    cluster.cta_of(address).barrier_history[shared_offset(address)].invalidated = true;
+    cluster.note_effect();
   });
   return Flow::next;
 }
@@ -70,6 +72,18 @@ Flow execute_inval(Warp& warp, const Instruction& instruction) {
 Flow execute_arrive(Warp& warp, const Instruction& instruction) {
   Cluster& cluster = warp.cta.cluster;
   bool drop = instruction.modifiers & kDrop;
+  // Lanes that arrive on one barrier together are all given the state from before the instruction (H200), but never
+  // that of a phase which has ended by the time they arrive.
+  struct Token {
+    uint32_t address;
+    uint64_t word;
+  };
+  std::vector<Token> tokens;
+  auto token_of = [&](uint32_t address, uint64_t word) -> uint64_t& {
+    for (Token& token : tokens)
+      if (token.address == address) return token.word;
+    return tokens.emplace_back(address, word).word;
+  };
   for_lanes(warp.active, [&](int lane) {
     cluster.act_as(cluster.origin(warp, lane));
     uint32_t address = barrier_address(warp, instruction, lane);
@@ -89,7 +103,11 @@ Flow execute_arrive(Warp& warp, const Instruction& instruction) {
         throw Trap(FaultCode::launch_failure, "mbarrier.arrive.noComplete completed the phase",
                    "PTX ISA, mbarrier.arrive: .noComplete");
     }
-    if (instruction.operand[0].present()) warp.write<uint64_t>(instruction.operand[0])[lane] = word;
+    if (instruction.operand[0].present()) {
+      uint64_t& token = token_of(address, word);
+      warp.write<uint64_t>(instruction.operand[0])[lane] = token;
+      if (outcome.completed) token = outcome.word;
+    }
     cluster.mbarrier_signal(address, cluster.origin(warp, lane),
                             instruction.modifiers & kExpectTx ? "arrive.expect_tx" : "arrive");
     cluster.mbarrier_store(address, outcome.word, outcome.completed);

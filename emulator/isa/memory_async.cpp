@@ -31,7 +31,7 @@ Flow copy(Warp& warp, const Instruction& instruction) {
   for_lanes(warp.active, [&](int lane) {
     uint64_t read = count.present() ? warp.scalar(count, lane) : bytes;
     if (read > bytes)
-      throw Trap(FaultCode::illegal_instruction,
+      throw Trap(FaultCode::misaligned_address,  // 716 on an H200
                  fmt::format("cp.async with src-size {}: it must be at most cp-size, {}", read, bytes),
                  "PTX ISA, cp.async: behaviour is undefined when src-size is greater than cp-size");
     if (ignored >> lane & 1 || read == 0)

@@ -41,6 +41,7 @@ struct BarrierHistory {
   };
   uint32_t initialised_by = 0;  ///< the mbarrier.init
   uint64_t phases = 0;          ///< that ended since
+  bool invalidated = false;     ///< by mbarrier.inval: the word stays, as on an H200, but is no barrier
   std::vector<Signal> signals = {};
 };
 

@@ -82,6 +82,12 @@ uint64_t Cluster::mbarrier_word(uint32_t address, Access access) {
                "PTX ISA, mbarrier object: size and alignment; an H200 faults with 716");
   uint64_t word;
   std::memcpy(&word, shared(address, 8, access), 8);
+  const auto& history = cta_of(address).barrier_history;
+  if (auto known = history.find(shared_offset(address));
+      access != Access::write && known != history.end() && known->second.invalidated)
+    throw mbarrier::Fault(FaultCode::launch_failure,
+                          "this is no mbarrier any more: mbarrier.inval has been seen, and no mbarrier.init since",
+                          "PTX ISA, mbarrier.inval: other operations than mbarrier.init are undefined after it");
   return word;
 }
 

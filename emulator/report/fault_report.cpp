@@ -59,8 +59,8 @@ std::string describe_mbarrier(const Cluster& cluster, uint32_t address, const st
   const BarrierHistory& history = found->second;
   uint64_t word;
   std::memcpy(&word, cta.window.data() + offset, 8);
-  std::string text = "its memory was overwritten";
-  if (mbarrier::plausible(word)) {
+  std::string text = history.invalidated ? "it was invalidated" : "its memory was overwritten";
+  if (!history.invalidated && mbarrier::plausible(word)) {
     mbarrier::State state = mbarrier::State::decode(word);
     text = fmt::format("phase {} is running, of parity {}, ", history.phases, state.parity);
     if (state.pending == 0 && state.tx_bytes == 0) {

@@ -107,6 +107,12 @@ TensorMapObject encode_tensor_map(const TensorMap& map) {
   return object;
 }
 
+bool holds_tensor_map(const std::byte* object) {
+  Packed packed;
+  std::memcpy(&packed, object, sizeof packed);
+  return packed.magic == kMagic && packed.version == kVersion && packed.checksum == checksum_of(packed);
+}
+
 TensorMap decode_tensor_map(const std::byte* object, uint64_t object_address) {
   constexpr auto kSource = "CUDA Driver API, cuTensorMapEncodeTiled";
   if (object_address % 64 != 0) {

@@ -19,7 +19,7 @@ Word word(uint64_t parity, int64_t pending, int64_t expected, int64_t missing_by
 }
 
 const std::string kStart = R"(
-    .shared .align 8 .b64 bar[8];
+    .shared .align 8 .b64 bar[32];
     ld.param.u64 %d0, [p0];
     mov.u32 %r0, bar;
     mov.u32 %r1, %tid.x;
@@ -34,7 +34,19 @@ std::vector<Word> after_each(const std::vector<std::string>& lines, const std::s
   return probe::everywhere<Word>(probe::kernel(body, 1), lines.size(), {}, kOneThread, 2);
 }
 
-const std::string kReadWord = "ld.volatile.shared.b64 %d1, [%r0];";
+/// The word after each line: each time all lines up to it on a fresh barrier. It is read after mbarrier.inval, when
+/// an H200 writes down the state that it keeps apart while the barrier lives.
+std::vector<Word> words_after_each(const std::vector<std::string>& lines) {
+  std::string body = kStart;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    body += "    mov.u32 %r0, bar;\n    add.u32 %r0, %r0, " + std::to_string(8 * i) + ";\n";
+    for (size_t k = 0; k <= i; ++k) body += "    " + lines[k] + "\n";
+    body += "    mbarrier.inval.shared::cta.b64 [%r0];\n    ld.volatile.shared.b64 %d1, [%r0];\n" +
+            ("    st.global.b64 [%d0+" + std::to_string(8 * i)) + "], %d1;\n";
+  }
+  return probe::everywhere<Word>(probe::kernel(body, 1), lines.size(), {}, kOneThread, 2);
+}
+
 /// %d1: bit 0 = test_wait of parity 0, bit 1 = of parity 1.
 const std::string kReadParities = R"(
     mbarrier.test_wait.parity.shared::cta.b64 %p0, [%r0], 0;
@@ -42,8 +54,12 @@ const std::string kReadParities = R"(
     selp.b64 %d1, 1, 0, %p0;
     @%p1 or.b64 %d1, %d1, 2;)";
 
-probe::Ending fault_of(const std::string& line) {
-  return probe::failure(probe::kernel(kStart + line, 1), {}, kOneThread);
+/// The pause lets a GPU notice: some of these faults come after the instruction, and a kernel that is over by then
+/// ends well.
+probe::Ending fault_of(const std::string& line, const char* apart = nullptr) {
+  probe::Shape shape = kOneThread;
+  shape.apart = apart;
+  return probe::failure(probe::kernel(kStart + line + "\n    nanosleep.u32 100000;\n", 1), {}, shape);
 }
 
 }  // namespace
@@ -75,7 +91,7 @@ TEST_CASE("mbarrier: the word after every operation is the one an H200 holds") {
   };
   std::vector<std::string> lines;
   for (const Step& step : steps) lines.push_back(step.line);
-  std::vector<Word> got = after_each(lines, kReadWord);
+  std::vector<Word> got = words_after_each(lines);
   for (size_t i = 0; i < steps.size(); ++i) {
     INFO(steps[i].line << " leaves " << probe::hex(got[i]) << ", not " << probe::hex(steps[i].after));
     CHECK(got[i] == steps[i].after);
@@ -84,14 +100,26 @@ TEST_CASE("mbarrier: the word after every operation is the one an H200 holds") {
 
 TEST_CASE("mbarrier: every count from 1 to 2^20 - 1 can be initialised") {
   for (int64_t count : {1, 2, 32, 1000, 0xFFFFF}) {
-    std::vector<Word> got =
-        after_each({"mbarrier.init.shared::cta.b64 [%r0], " + std::to_string(count) + ";"}, kReadWord);
+    std::vector<Word> got = words_after_each({"mbarrier.init.shared::cta.b64 [%r0], " + std::to_string(count) + ";"});
     CHECK(got[0] == word(0, count, count, 0));
     CHECK(got[0] == ((uint64_t{1} << 20) - static_cast<uint64_t>(count)) * ((uint64_t{1} << 43) + 2));
   }
-  CHECK(fault_of("mov.u32 %r2, 0; mbarrier.init.shared::cta.b64 [%r0], %r2;").report.find("1..1048575") !=
+  const char* kRange = "PTX ISA, mbarrier.init: 1 to 2^20 - 1; an H200 takes 2^20, and hangs on 0";
+  CHECK(fault_of("mov.u32 %r2, 0; mbarrier.init.shared::cta.b64 [%r0], %r2;", kRange).report.find("1..1048575") !=
         std::string::npos);
-  CHECK(fault_of("mov.u32 %r2, 0x100000; mbarrier.init.shared::cta.b64 [%r0], %r2;").error == 719);
+  CHECK(fault_of("mov.u32 %r2, 0x100000; mbarrier.init.shared::cta.b64 [%r0], %r2;", kRange).error == 719);
+}
+
+TEST_CASE("mbarrier: the emulator keeps a live barrier in the bytes of shared memory") {
+  const std::string body = kStart + R"(
+    mbarrier.init.shared::cta.b64 [%r0], 3;
+    mbarrier.arrive.shared::cta.b64 _, [%r0];
+    ld.volatile.shared.b64 %d1, [%r0];
+    st.global.b64 [%d0], %d1;
+)";
+  probe::Shape shape = kOneThread;
+  shape.apart = "PTX ISA, mbarrier object: opaque; an H200 keeps its state apart until mbarrier.inval";
+  CHECK(probe::everywhere<Word>(probe::kernel(body, 1), 1, {}, shape)[0] == word(0, 2, 3, 0));
 }
 
 TEST_CASE("mbarrier: a wait for a parity is true once the phase of that parity is over") {
@@ -166,21 +194,42 @@ TEST_CASE("mbarrier: state tokens name their phase, and pending_count is the cou
         std::vector<uint32_t>{3, 2, 1, 3, 0, 1, 1, 0});
 }
 
-TEST_CASE("mbarrier: lanes that arrive together arrive one after the other") {
-  const std::string body = kStart + R"(
-    setp.eq.u32 %p0, %r1, 0;
-    @%p0 mbarrier.init.shared::cta.b64 [%r0], 40;
-    bar.sync 0;
-    mbarrier.arrive.shared::cta.b64 %d1, [%r0];
+TEST_CASE("mbarrier: lanes that arrive together are all given the state from before, as on an H200") {
+  // 32 lanes arrive in one instruction, then one after the other; `count` arrivals make the phase.
+  auto pending = [](int count, const std::string& arrive) {
+    const std::string body = kStart + "    setp.eq.u32 %p0, %r1, 0;\n    @%p0 mbarrier.init.shared::cta.b64 [%r0], " +
+                             std::to_string(count) + ";\n    bar.sync 0;\n" + arrive + R"(
     mbarrier.pending_count.b64 %r2, %d1;
+    bar.sync 0;
+    mbarrier.test_wait.shared::cta.b64 %p1, [%r0], %d1;
+    @%p1 or.b32 %r2, %r2, 0x1000000;
     mad.wide.u32 %d0, %r1, 4, %d0;
     st.global.u32 [%d0], %r2;
 )";
-  std::vector<uint32_t> got = probe::everywhere<uint32_t>(probe::kernel(body, 1), 32);
-  std::sort(got.begin(), got.end());
-  std::vector<uint32_t> want(32);
-  std::iota(want.begin(), want.end(), 9);
-  CHECK(got == want);
+    return probe::everywhere<uint32_t>(probe::kernel(body, 1), 32);
+  };
+  const std::string arrive = "    mbarrier.arrive.shared::cta.b64 %d1, [%r0];\n";
+  constexpr uint32_t kOver = 0x1000000;
+  CHECK(pending(40, arrive) == std::vector<uint32_t>(32, 40));
+  CHECK(pending(32, arrive) == std::vector<uint32_t>(32, 32 + kOver));
+  // What an H200 says when phases end in the middle of the instruction has not been asked yet. A lane must not be told
+  // that the phase it arrived in is over when it is not.
+  std::vector<uint32_t> got = pending(24, arrive);
+  for (uint32_t lane = 0; lane < 32; ++lane) CHECK(got[lane] == (lane < 24 ? 24 + kOver : 24));
+  got = pending(8, arrive);
+  for (uint32_t lane = 0; lane < 32; ++lane) CHECK((got[lane] & 0xFFFFFF) == 8);
+  // Lane after lane each sees what the others left.
+  got = pending(40, R"(
+    mov.u32 %r3, 0;
+  turn:
+    setp.eq.u32 %p1, %r3, %r1;
+    @%p1 mbarrier.arrive.shared::cta.b64 %d1, [%r0];
+    bar.warp.sync -1;
+    add.u32 %r3, %r3, 1;
+    setp.lt.u32 %p1, %r3, 32;
+    @%p1 bra turn;
+)");
+  for (uint32_t lane = 0; lane < 32; ++lane) CHECK(got[lane] == 40 - lane);
 }
 
 TEST_CASE("mbarrier: arrive_drop lowers the count of the phases that follow") {
@@ -206,7 +255,8 @@ TEST_CASE("mbarrier: more arrivals than the phase waits for are a launch failure
   CHECK(fault_of("mbarrier.init.shared::cta.b64 [%r0], 1; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r0], 16;"
                  "mbarrier.arrive.shared::cta.b64 _, [%r0];")
             .error == 719);
-  CHECK(fault_of("mbarrier.init.shared::cta.b64 [%r0], 1; mbarrier.arrive.noComplete.shared::cta.b64 %d1, [%r0], 1;")
+  CHECK(fault_of("mbarrier.init.shared::cta.b64 [%r0], 1; mbarrier.arrive.noComplete.shared::cta.b64 %d1, [%r0], 1;",
+                 "PTX ISA, mbarrier.arrive: undefined when .noComplete completes the phase; an H200 completes it")
             .error == 719);
 }
 
@@ -234,14 +284,18 @@ TEST_CASE("mbarrier: a barrier that is not 8-byte aligned is a misaligned addres
 }
 
 TEST_CASE("mbarrier: only a live barrier can be used") {
-  // The ISA leaves these undefined (an H200 lets the arrive after inval pass); the emulator reports them.
+  const char* kUndefined = "PTX ISA, mbarrier.inval: undefined on what is no live barrier; an H200 lets some pass";
   for (const char* line :
        {"mbarrier.arrive.shared::cta.b64 _, [%r0];", "mbarrier.test_wait.parity.shared::cta.b64 %p0, [%r0], 1;",
         "mbarrier.init.shared::cta.b64 [%r0], 1; mbarrier.inval.shared::cta.b64 [%r0];"
         "mbarrier.arrive.shared::cta.b64 _, [%r0];",
+        "mbarrier.init.shared::cta.b64 [%r0], 1; mbarrier.inval.shared::cta.b64 [%r0];"
+        "mbarrier.test_wait.parity.shared::cta.b64 %p0, [%r0], 1;",
+        "mbarrier.init.shared::cta.b64 [%r0], 1; mbarrier.inval.shared::cta.b64 [%r0];"
+        "mbarrier.inval.shared::cta.b64 [%r0];",
         "mbarrier.inval.shared::cta.b64 [%r0];"}) {
     INFO(line);
-    CHECK_THAT(fault_of(line).report, test::contains("mbarrier"));
+    CHECK_THAT(fault_of(line, kUndefined).report, test::contains("mbarrier"));
   }
 }
 
@@ -274,8 +328,8 @@ TEST_CASE("mbarrier: generic addresses reach the same object") {
     mbarrier.pending_count.b64 %r2, %d4;
     selp.u32 %r3, 1, 0, %p0;
     selp.u32 %r4, 1, 0, %p1;
-    ld.shared.u64 %d5, [%r0+8];
     mbarrier.inval.b64 [%d2+8];
+    ld.volatile.shared.u64 %d5, [%r0+8];
     st.global.v2.u32 [%d0], {%r2, %r3};
     st.global.u32 [%d0+8], %r4;
     st.global.u64 [%d0+16], %d5;

@@ -85,7 +85,10 @@ TEST_CASE("cp.async is refused where the ISA forbids it") {
   CHECK_THAT(probe::fault(".shared .align 16 .b8 tile[64]; ld.param.u64 %d1, [p1];"
                           "cp.async.cg.shared.global [tile], [%d1+8], 16;"),
              test::contains("multiple of 16"));
+  int error = 0;
   CHECK_THAT(probe::fault(".shared .align 16 .b8 tile[64]; ld.param.u64 %d1, [p1]; mov.u32 %r1, 17;"
-                          "cp.async.cg.shared.global [tile], [%d1], 16, %r1;"),
+                          "cp.async.cg.shared.global [tile], [%d1], 16, %r1;",
+                          {}, &error),
              test::contains("src-size 17"));
+  CHECK(error == 716);  // as an H200 says
 }

@@ -249,6 +249,14 @@ TEST_CASE("cp.async.bulk: plain copies of multiples of 16 bytes, none included")
     ld.param.u64 %d0, [p0];
     ld.param.u64 %d1, [p1];
     mov.u32 %r0, smem;
+    mov.u32 %r2, 0;
+  clear:
+    add.u32 %r3, %r0, %r2;
+    st.shared.b32 [%r3], 0xAAAAAAAA;
+    add.u32 %r2, %r2, 4;
+    setp.lt.u32 %p0, %r2, 8400;
+    @%p0 bra clear;
+    fence.proxy.async.shared::cta;
     mbarrier.init.shared::cta.b64 [full], 1;
     mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 4320;
     mov.u32 %r1, 208;
@@ -279,4 +287,5 @@ TEST_CASE("cp.async.bulk: plain copies of multiples of 16 bytes, none included")
   for (size_t i = 0; i < 16; ++i) CHECK(got[i] == source[i]);
   for (size_t i = 0; i < 4096; ++i) REQUIRE(got[16 + i] == source[48 + i]);
   for (size_t i = 0; i < 208; ++i) CHECK(got[8192 + i] == source[112 + i]);
+  for (size_t i = 4112; i < 8192; ++i) REQUIRE(got[i] == 0xAA);
 }

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 
 namespace replay {
@@ -21,6 +22,33 @@ F* driver_function(const char* name) {
 void check(CUresult result, const char* what) {
   if (result != CUDA_SUCCESS) throw std::runtime_error(std::string(what) + ": error " + std::to_string(result));
 }
+
+/// The driver's map for one that the emulator made; false when the driver does not make such a map for this chip.
+bool encode(const TensorMapAt& map, CUdeviceptr buffer, CUtensorMap& out) {
+  static const auto encode_tiled = driver_function<decltype(cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
+  cuuint64_t extents[5], strides[4];
+  cuuint32_t box[5], element_strides[5];
+  for (size_t d = 0; d < 5; ++d) {
+    extents[d] = map.dimension[d].extent;
+    box[d] = static_cast<cuuint32_t>(map.dimension[d].box);
+    element_strides[d] = static_cast<cuuint32_t>(map.dimension[d].element_stride);
+    if (d > 0) strides[d - 1] = map.dimension[d].stride_bytes;
+  }
+  return encode_tiled(&out, static_cast<CUtensorMapDataType>(map.type), static_cast<cuuint32_t>(map.rank),
+                      reinterpret_cast<void*>(buffer + map.offset), extents, strides, box, element_strides,
+                      static_cast<CUtensorMapInterleave>(map.interleave), static_cast<CUtensorMapSwizzle>(map.swizzle),
+                      static_cast<CUtensorMapL2promotion>(map.promotion),
+                      static_cast<CUtensorMapFloatOOBfill>(map.fill)) == CUDA_SUCCESS;
+}
+
+/// Allocations that go with their owner.
+struct Buffers {
+  ~Buffers() {
+    const auto release = driver_function<decltype(cuMemFree)>("cuMemFree_v2");
+    for (CUdeviceptr address : addresses) release(address);
+  }
+  std::vector<CUdeviceptr> addresses;
+};
 
 }  // namespace
 
@@ -48,7 +76,6 @@ Gpu::Result Gpu::run(const Program& program) {
   const auto unload = driver_function<decltype(cuModuleUnload)>("cuModuleUnload");
   const auto find = driver_function<decltype(cuModuleGetFunction)>("cuModuleGetFunction");
   const auto allocate = driver_function<decltype(cuMemAlloc)>("cuMemAlloc_v2");
-  const auto release = driver_function<decltype(cuMemFree)>("cuMemFree_v2");
   const auto upload = driver_function<decltype(cuMemcpyHtoD)>("cuMemcpyHtoD_v2");
   const auto download = driver_function<decltype(cuMemcpyDtoH)>("cuMemcpyDtoH_v2");
   const auto launch = driver_function<decltype(cuLaunchKernelEx)>("cuLaunchKernelEx");
@@ -70,15 +97,27 @@ Gpu::Result Gpu::run(const Program& program) {
   check(find(&function, module, "probe"), "cuModuleGetFunction");
   if (program.shared_bytes > 48 * 1024)
     allow(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(program.shared_bytes));
-  std::vector<CUdeviceptr> buffers(program.sizes.size());
-  std::vector<void*> parameters;
-  size_t offset = 0;
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    check(allocate(&buffers[i], std::max<uint64_t>(program.sizes[i], 1)), "cuMemAlloc");
-    if (program.sizes[i]) check(upload(buffers[i], program.before.data() + offset, program.sizes[i]), "cuMemcpyHtoD");
-    offset += program.sizes[i];
-    parameters.push_back(&buffers[i]);
+  std::vector<char> before = program.before;
+  Buffers buffers;
+  for (uint64_t size : program.sizes) {
+    buffers.addresses.push_back(0);
+    check(allocate(&buffers.addresses.back(), std::max<uint64_t>(size, 1)), "cuMemAlloc");
   }
+  for (const TensorMapAt& map : program.maps) {
+    CUtensorMap made;
+    static_assert(sizeof(made) == kTensorMapBytes);
+    if (!encode(map, buffers.addresses[map.buffer], made)) {
+      out.refusal = "the driver does not make its tensor map";
+      unload(module);
+      return out;
+    }
+    std::memcpy(before.data() + map.at, &made, sizeof(made));
+  }
+  std::vector<void*> parameters;
+  for (size_t i = 0; i < program.parameters; ++i) parameters.push_back(&buffers.addresses[i]);
+  size_t offset = 0;
+  for (size_t i = 0; i < program.sizes.size(); offset += program.sizes[i], ++i)
+    if (program.sizes[i]) check(upload(buffers.addresses[i], before.data() + offset, program.sizes[i]), "cuMemcpyHtoD");
   auto u = [](uint64_t extent) { return static_cast<unsigned>(extent); };
   CUlaunchAttribute cluster = {};
   cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
@@ -96,11 +135,13 @@ Gpu::Result Gpu::run(const Program& program) {
   if (result != CUDA_SUCCESS) return out;
   out.after.resize(program.after.size());
   offset = 0;
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    if (program.sizes[i]) check(download(out.after.data() + offset, buffers[i], program.sizes[i]), "cuMemcpyDtoH");
-    release(buffers[i]);
-    offset += program.sizes[i];
-  }
+  for (size_t i = 0; i < program.sizes.size(); offset += program.sizes[i], ++i)
+    if (program.sizes[i])
+      check(download(out.after.data() + offset, buffers.addresses[i], program.sizes[i]), "cuMemcpyDtoH");
+  // A map that is still what the driver made is still what the emulator made.
+  for (const TensorMapAt& map : program.maps)
+    if (std::memcmp(out.after.data() + map.at, before.data() + map.at, kTensorMapBytes) == 0)
+      std::memcpy(out.after.data() + map.at, program.before.data() + map.at, kTensorMapBytes);
   unload(module);
   return out;
 }

@@ -2,9 +2,10 @@
 // with what the emulator left, and writes the record that the probe tests are held to from then on.
 //
 // probe_replay FOLDER RECORD.json [DATE]. On a chip other than the B200 the target is rewritten; what the driver does
-// not take for the chip is counted and left out, and so is what does not end twice alike. A program that faults, or
-// never ends, takes the process that ran it along, never another program: workers are processes, and the parent, which
-// does not touch the GPU, replaces them. Exit status 0 when GPU and emulator agree on every program.
+// not take for the chip is counted and left out, and so is what does not end twice alike. A program that never ends is
+// recorded as 702, the error of a launch that timed out. A program that faults takes the process that ran it along,
+// never another program: workers are processes, and the parent, which does not touch the GPU, replaces them; it is
+// asked a second time in a process of its own. Exit status 0 when GPU and emulator agree on every program.
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -34,8 +35,10 @@ namespace {
 constexpr size_t kShown = 4;      // differing values of a program
 constexpr int kHangSeconds = 15;  // no probe runs for a tenth of that
 constexpr unsigned kMostWorkers = 16;
+constexpr size_t kNone = SIZE_MAX;
+constexpr int kTimedOut = 702;
 
-enum class State : uint32_t { waiting, running, invalid, unstable, ended, faulted, hung };
+enum class State : uint32_t { waiting, running, suspect, invalid, unstable, ended, faulted, hung };
 
 /// What a worker says of a program, in memory that all processes share.
 struct Slot {
@@ -64,57 +67,67 @@ std::string ending(int error) {
   return error ? "ends with error " + std::to_string(error) : "ends well";
 }
 
-/// Takes programs until none are left, or until one faults.
-void work(const std::vector<std::filesystem::path>& paths, Shared& shared, Slot* slots) {
+/// Runs one program twice. False when the context is of no more use.
+bool try_program(Gpu& gpu, const std::filesystem::path& path, Slot& slot, bool alone) {
+  slot.since = now();
+  slot.worker = getpid();
+  slot.state = State::running;
+  Program program = read_program(path);
+  Gpu::Result first = gpu.run(program);
+  if (!first.refusal.empty()) {
+    if (std::getenv("PROBE_REPLAY_REFUSALS")) print(program, first.refusal);
+    slot.state = State::invalid;
+    return true;
+  }
+  Gpu::Result second;
+  if (!first.error) second = gpu.run(program);
+  if (first.error || second.error) {
+    // Some faults show only after the kernel has ended, so this may be the one of the program before: ask again.
+    slot.error = first.error ? first.error : second.error;
+    if (alone && static_cast<uint64_t>(slot.error) != program.error)
+      print(program, "GPU " + ending(slot.error) + ", emulator " + ending(static_cast<int>(program.error)));
+    slot.state = alone ? State::faulted : State::suspect;
+    return false;
+  }
+  if (second.after != first.after) {
+    slot.state = State::unstable;
+    print(program, "does not end twice alike");
+    return true;
+  }
+  slot.digest = probe::Digest().add(first.after.data(), first.after.size()).value();
+  if (program.error)
+    print(program, "GPU ends well, emulator " + ending(static_cast<int>(program.error)));
+  else if (first.after != program.after)
+    print(program, differences(program, first.after, kShown));
+  slot.state = State::ended;
+  return true;
+}
+
+/// Takes programs until none are left, or until one faults; or program `only` alone.
+void work(const std::vector<std::filesystem::path>& paths, Shared& shared, Slot* slots, size_t only) {
   Gpu gpu;
   std::snprintf(shared.gpu, sizeof(shared.gpu), "%s", gpu.name.c_str());
   std::snprintf(shared.target, sizeof(shared.target), "%s", gpu.target.c_str());
   shared.driver = gpu.driver;
-  for (size_t i; (i = shared.next++) < paths.size();) {
-    Slot& slot = slots[i];
-    slot.since = now();
-    slot.worker = getpid();
-    slot.state = State::running;
-    Program program = read_program(paths[i]);
-    Gpu::Result first = gpu.run(program);
-    if (!first.refusal.empty()) {
-      if (std::getenv("PROBE_REPLAY_REFUSALS")) print(program, first.refusal);
-      slot.state = State::invalid;
-      continue;
-    }
-    slot.error = first.error;
-    if (first.error) {
-      if (static_cast<uint64_t>(first.error) != program.error)
-        print(program, "GPU " + ending(first.error) + ", emulator " + ending(static_cast<int>(program.error)));
-      slot.state = State::faulted;
-      return;
-    }
-    Gpu::Result second = gpu.run(program);
-    if (second.after != first.after) {
-      slot.state = State::unstable;
-      print(program, "does not end twice alike");
-      if (second.error || !second.refusal.empty()) return;  // a fault may show late
-      continue;
-    }
-    slot.digest = probe::Digest().add(first.after.data(), first.after.size()).value();
-    if (program.error)
-      print(program, "GPU ends well, emulator " + ending(static_cast<int>(program.error)));
-    else if (first.after != program.after)
-      print(program, differences(program, first.after, kShown));
-    slot.state = State::ended;
+  if (only != kNone) {
+    try_program(gpu, paths[only], slots[only], true);
+    return;
   }
+  for (size_t i; (i = shared.next++) < paths.size();)
+    if (!try_program(gpu, paths[i], slots[i], false)) return;
 }
 
 /// Keeps workers going until every program has been taken and has an outcome.
 void run_all(const std::vector<std::filesystem::path>& paths, Shared& shared, Slot* slots) {
   std::set<pid_t> workers;
   int failures = 0;
-  auto start = [&] {
+  auto start = [&](size_t only) {
+    if (only != kNone) slots[only].state = State::running, slots[only].since = now(), slots[only].worker = 0;
     pid_t worker = fork();
     if (worker < 0) throw std::runtime_error("fork failed");
     if (worker == 0) {
       try {
-        work(paths, shared, slots);
+        work(paths, shared, slots, only);
       } catch (const std::exception& error) {
         std::fprintf(stderr, "%s\n", error.what());
         _exit(2);
@@ -124,7 +137,7 @@ void run_all(const std::vector<std::filesystem::path>& paths, Shared& shared, Sl
     workers.insert(worker);
   };
   unsigned count = std::clamp(std::thread::hardware_concurrency(), 1u, kMostWorkers);
-  for (unsigned i = 0; i < count; ++i) start();
+  for (unsigned i = 0; i < count; ++i) start(kNone);
   while (!workers.empty()) {
     int status = 0;
     pid_t gone = waitpid(-1, &status, WNOHANG);
@@ -132,14 +145,21 @@ void run_all(const std::vector<std::filesystem::path>& paths, Shared& shared, Sl
       workers.erase(gone);
       if (WIFEXITED(status) && WEXITSTATUS(status) == 2 && ++failures > 8)
         throw std::runtime_error("workers fail again and again");
-      if (shared.next < paths.size()) start();
+      size_t suspect = 0;
+      while (suspect < paths.size() && slots[suspect].state != State::suspect) ++suspect;
+      if (suspect < paths.size())
+        start(suspect);
+      else if (shared.next < paths.size())
+        start(kNone);
       continue;
     }
     for (size_t i = 0; i < paths.size(); ++i)
-      if (slots[i].state == State::running && now() - slots[i].since > kHangSeconds) {
+      if (slots[i].state == State::running && slots[i].worker && now() - slots[i].since > kHangSeconds) {
         slots[i].state = State::hung;
         kill(slots[i].worker, SIGKILL);
-        print(read_program(paths[i]), "never ends on the GPU");
+        Program program = read_program(paths[i]);
+        if (program.error != kTimedOut)
+          print(program, "never ends on the GPU, emulator " + ending(static_cast<int>(program.error)));
       }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
@@ -179,11 +199,11 @@ int command(const std::string& folder, const std::string& record, const std::str
     if (state == State::ended)
       std::snprintf(value, sizeof(value), "%016llx", static_cast<unsigned long long>(slot.digest));
     else
-      std::snprintf(value, sizeof(value), "error %d", state == State::hung ? 702 : slot.error);
+      std::snprintf(value, sizeof(value), "error %d", state == State::hung ? kTimedOut : slot.error);
     bool same =
         state == State::ended
             ? !program.error && probe::Digest().add(program.after.data(), program.after.size()).value() == slot.digest
-            : program.error == static_cast<uint64_t>(state == State::hung ? 702 : slot.error);
+            : program.error == static_cast<uint64_t>(state == State::hung ? kTimedOut : slot.error);
     disagree += !same;
     out << comma << '"' << program.name << "\": \"" << value << '"';
     comma = ",\n";

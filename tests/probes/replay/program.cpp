@@ -26,9 +26,19 @@ Program read_program(const std::filesystem::path& path) {
     for (uint64_t& extent : *dim) extent = number();
   program.shared_bytes = number();
   program.error = number();
+  program.parameters = number();
   program.sizes.resize(number());
   uint64_t total = 0;
   for (uint64_t& size : program.sizes) total += size = number();
+  program.maps.resize(number());
+  for (TensorMapAt& map : program.maps) {
+    for (uint64_t* field : {&map.at, &map.buffer, &map.offset, &map.type, &map.rank, &map.interleave, &map.swizzle,
+                            &map.promotion, &map.fill})
+      *field = number();
+    for (auto& dimension : map.dimension)
+      for (uint64_t* field : {&dimension.extent, &dimension.stride_bytes, &dimension.box, &dimension.element_stride})
+        *field = number();
+  }
   program.before.resize(total);
   program.after.resize(total);
   in.read(program.before.data(), static_cast<std::streamsize>(total));
@@ -71,7 +81,7 @@ std::string differences(const Program& program, const std::vector<char>& gpu, si
     text += "    [" + std::to_string(at / wide) + "]";
     if (at < size) {
       size_t offset = size, results = size / wide;
-      for (size_t i = 1; i < program.sizes.size(); ++i) {
+      for (size_t i = 1; i < program.sizes.size() && results; ++i) {
         size_t bytes = program.sizes[i] / results;
         if (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8)
           text += (i == 1 ? " of " : " ") + hex(program.before, offset + at / wide * bytes, bytes);

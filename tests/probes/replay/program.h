@@ -8,10 +8,23 @@
 
 namespace replay {
 
+/// A tensor map among the bytes of the buffers, by the arguments of cuTensorMapEncodeTiled (as numbers).
+struct TensorMapAt {
+  uint64_t at;              ///< where among all buffers' bytes
+  uint64_t buffer, offset;  ///< what it points to
+  uint64_t type, rank, interleave, swizzle, promotion, fill;
+  struct {
+    uint64_t extent, stride_bytes, box, element_stride;
+  } dimension[5];  ///< the innermost has no stride
+};
+constexpr size_t kTensorMapBytes = 128;
+
 struct Program {
   std::string name, ptx;
   uint64_t grid[3], block[3], cluster[3], shared_bytes;
-  std::vector<uint64_t> sizes;      ///< bytes of the buffers that the parameters p0, p1, ... point to
+  uint64_t parameters = 0;      ///< p0, p1, ... point to the first buffers
+  std::vector<uint64_t> sizes;  ///< bytes of the buffers
+  std::vector<TensorMapAt> maps;
   std::vector<char> before, after;  ///< all buffers, one behind the other; `after` as the emulator left them
   uint64_t error = 0;               ///< the CUDA error in which it ended on the emulator, 0: none
 };
