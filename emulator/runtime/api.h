@@ -23,8 +23,10 @@ cudaError_t answer(Needs needs, Body&& body) noexcept {
     if (Queue::inside()) return remember(cudaErrorNotPermitted);  // a host function may not call CUDA
     Runtime& runtime = Runtime::get();
     if (needs == Needs::context && runtime.sticky_error() != cudaSuccess) return remember(runtime.sticky_error());
+    Queue::learned() = false;
     body(runtime);
-    return needs == Needs::context ? remember(runtime.sticky_error()) : cudaSuccess;
+    // A fault of what the body has only just issued is not the body's error, however quick it was.
+    return needs == Needs::context && Queue::learned() ? remember(runtime.sticky_error()) : cudaSuccess;
   } catch (const ApiError& error) {
     if (!error.line.empty()) say(error.line);
     return remember(error.code);

@@ -2,7 +2,11 @@
 
 namespace emu::runtime {
 namespace {
-thread_local bool is_worker = false;
+thread_local bool is_worker = false, learned_of_an_end = false;
+}
+
+bool& Queue::learned() {
+  return learned_of_an_end;
 }
 
 bool Queue::inside() {

@@ -26,7 +26,11 @@ class Queue {
 
   Ticket push(std::function<void()> work);
 
-  bool done(Ticket ticket) const { return ticket <= finished_.load(std::memory_order_acquire); }
+  bool done(Ticket ticket) const {
+    const bool ended = ticket <= finished_.load(std::memory_order_acquire);
+    learned() = learned() || ended;
+    return ended;
+  }
   void wait(Ticket ticket);
   void wait_all();
 
@@ -35,6 +39,8 @@ class Queue {
 
   /// True on the worker thread, i.e. inside an operation.
   static bool inside();
+  /// Whether this thread has seen an operation to have ended since it last set this to false: who has, is told how.
+  static bool& learned();
 
  private:
   void work();

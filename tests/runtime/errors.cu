@@ -144,6 +144,15 @@ int main() {
                         store<<<1, 1>>>(reinterpret_cast<int*>(p + 1), 1);
                       }),
                 {"store", "align", at_line(kStoreLine)});
+  // Launches return what earlier work did wrong, never what they have only just begun, however soon it fails.
+  for (int turn = 0; turn < 30; ++turn)
+    in_child([] {
+      void* nowhere = nullptr;
+      int value = 1;
+      void* arguments[] = {&nowhere, &value};
+      expect_success(cudaLaunchKernel(store, dim3(1), dim3(1), arguments, 0, nullptr));
+      expect_error(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+    });
   expect_report(fault(cudaErrorLaunchFailure, [] { trap<<<1, 1>>>(); }), {"trap", at_line(kTrapLine)});
   ordinary_errors();
   return result();
