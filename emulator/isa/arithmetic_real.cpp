@@ -147,17 +147,18 @@ float extreme_magnitude(float a, float b) {
   uint32_t sign = (std::bit_cast<uint32_t>(a) ^ std::bit_cast<uint32_t>(b)) & kSignBit<float>;
   return magnitude == magnitude ? std::bit_cast<float>(std::bit_cast<uint32_t>(magnitude) ^ sign) : magnitude;
 }
+/// .abs with three inputs: the extreme of the magnitudes.
 template <bool kLeast, bool kNan, class M>
 float extreme_magnitude_of_three(float a, float b, float c) {
-  return extreme_magnitude<kLeast, kNan, M>(extreme_magnitude<kLeast, kNan, M>(a, b), c);
+  return extreme_of_three<kLeast, kNan, M>(std::fabs(a), std::fabs(b), std::fabs(c));
 }
 
 template <bool kLeast>
 void bind_extreme_f32(Binder& binder) {
-  bool ftz = binder.take("ftz"), nan = binder.take("NaN"), magnitude = binder.take("xorsign");
-  bool absolute = binder.take("abs");
-  if (magnitude != absolute) binder.refuse(".xorsign and .abs go together");
-  bool three = binder.count() == 4;
+  bool ftz = binder.take("ftz"), nan = binder.take("NaN"), xorsign = binder.take("xorsign");
+  bool magnitude = binder.take("abs"), three = binder.count() == 4;
+  if (xorsign != (magnitude && !three))
+    binder.refuse("with two inputs .xorsign and .abs go together, with three there is .abs alone");
   auto bind = [&]<class M, bool kNan>() {
     if (magnitude)
       return three ? bind_map<extreme_magnitude_of_three<kLeast, kNan, M>>(binder)

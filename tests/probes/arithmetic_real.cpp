@@ -230,6 +230,14 @@ TEMPLATE_TEST_CASE("order and sign", "", float, double) {
     check_real<T>(
         "max.NaN.f32 %d, %a, %b, %c;", [&](T a, T b, T c) { return nan_wins(most)(nan_wins(most)(a, b), c); }, s.a, s.b,
         s.c);
+    // PTX ISA, min: with three inputs .abs asks for the extreme of their absolute values.
+    check_real<T>(
+        "min.NaN.abs.f32 %d, %a, %b, %c;",
+        [&](T a, T b, T c) { return nan_wins(least)(nan_wins(least)(std::fabs(a), std::fabs(b)), std::fabs(c)); }, s.a,
+        s.b, s.c);
+    check_real<T>(
+        "max.abs.f32 %d, %a, %b, %c;",
+        [&](T a, T b, T c) { return most(most(std::fabs(a), std::fabs(b)), std::fabs(c)); }, s.a, s.b, s.c);
     check_real<T>(
         "max.xorsign.abs.f32 %d, %a, %b;",
         [&](T a, T b) {
