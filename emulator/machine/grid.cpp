@@ -74,6 +74,7 @@ bool Grid::place_next(uint64_t clock) {
   resident_ctas_ += size;
   counters_.most_resident_ctas = std::max(counters_.most_resident_ctas, resident_ctas_);
   residents_.emplace(Key{clock, next_cluster_}, std::move(resident));
+  runnable_.insert({clock, next_cluster_});
   ++next_cluster_;
   return true;
 }
@@ -110,18 +111,24 @@ bool Grid::note_stuck(uint64_t cluster, uint64_t effects, double patience_s) {
   return same && now - stuck_since_ >= std::chrono::duration<double>(patience_s);
 }
 
-/// Nobody that runs could still do something visible before `key`; all others wait with higher keys, or can run and
-/// stand at one.
+/// Nobody that runs could still do something visible before `key`, the lowest of those that wait; nobody that can run
+/// stands at a lower one.
 bool Grid::admissible(Key key) const {
-  for (const auto& [other, resident] : residents_) {
-    if (resident.state == State::running) {
-      uint64_t clock = resident.cluster->published_clock.load(std::memory_order_acquire);
-      if (Key{clock, other.second} < key) return false;
-    } else if (other < key) {
-      return false;
-    }
+  if (!runnable_.empty() && *runnable_.begin() < key) return false;
+  return std::none_of(running_.begin(), running_.end(), [&](const Key& other) {
+    const Cluster& cluster = *residents_.at(other).cluster;
+    return Key{cluster.published_clock.load(std::memory_order_acquire), other.second} < key;
+  });
+}
+
+/// The lowest key first: a cluster that can simply run, or the one whose operation is next in order.
+std::optional<Grid::Key> Grid::choose() {
+  if (!waiting_.empty()) {
+    if (admissible(*waiting_.begin())) return *waiting_.begin();
+    if (runnable_.empty() || *waiting_.begin() < *runnable_.begin()) awaited_clock_ = waiting_.begin()->first;
   }
-  return true;
+  if (!runnable_.empty()) return *runnable_.begin();
+  return std::nullopt;
 }
 
 void Grid::wake_waiters() {
@@ -134,21 +141,14 @@ void Grid::wake_waiters() {
 void Grid::worker() {
   std::unique_lock lock(mutex_);
   while (!stop_ && !residents_.empty()) {
-    // The lowest key first: a cluster that can simply run, or the one whose operation is next in order.
-    auto chosen = residents_.end();
-    bool first_waiting = true;
-    for (auto it = residents_.begin(); it != residents_.end() && chosen == residents_.end(); ++it) {
-      if (it->second.state == State::running) continue;
-      if (it->second.state == State::runnable || (first_waiting && admissible(it->first))) chosen = it;
-      if (it->second.state != State::runnable) {
-        if (first_waiting && chosen == residents_.end()) awaited_clock_ = it->first.first;
-        first_waiting = false;
-      }
-    }
-    if (chosen == residents_.end()) {
+    const std::optional<Key> key = choose();
+    if (!key) {
       changed_.wait(lock);
       continue;
     }
+    auto chosen = residents_.find(*key);
+    runnable_.erase(*key);
+    waiting_.erase(*key);
     Resident& resident = chosen->second;
     if (resident.state == State::ended) {
       auto node = residents_.extract(chosen);
@@ -164,7 +164,7 @@ void Grid::worker() {
     }
     bool admitted = resident.state == State::wants_admission;
     resident.state = State::running;
-    Key key = chosen->first;
+    running_.push_back(*key);
     Cluster& cluster = *resident.cluster;
     lock.unlock();
     State state = State::wants_admission;
@@ -188,10 +188,12 @@ void Grid::worker() {
       changed_.notify_all();
       break;
     }
-    auto node = residents_.extract(key);
+    std::erase(running_, *key);
+    auto node = residents_.extract(*key);
     node.key() = {cluster.clock, cluster.id};
     node.mapped().state = state;
     node.mapped().fault = std::move(fault);
+    waiting_.insert(node.key());
     residents_.insert(std::move(node));
     changed_.notify_all();
   }
@@ -206,8 +208,18 @@ std::optional<Fault> Grid::run() {
   if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   threads = static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(threads), cluster_count));
   std::vector<std::jthread> helpers;
-  for (int i = 1; i < threads; ++i) helpers.emplace_back([this] { worker(); });
-  worker();
+  auto work = [this] {
+    try {
+      worker();
+    } catch (...) {  // no memory for the next clusters
+      std::lock_guard lock(mutex_);
+      error_ = std::current_exception();
+      stop_ = true;
+      changed_.notify_all();
+    }
+  };
+  for (int i = 1; i < threads; ++i) helpers.emplace_back(work);
+  work();
   helpers.clear();
   if (error_) std::rethrow_exception(error_);
   return fault_;

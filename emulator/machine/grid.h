@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -88,12 +89,15 @@ class Grid {
   void worker();
   void wake_waiters();
   bool admissible(Key key) const;
+  std::optional<Key> choose();
   bool place_next(uint64_t clock);
   void retire(Resident& resident);
 
   std::vector<Sm> sms_;
   std::byte* parameters_ = nullptr;
   std::map<Key, Resident> residents_;
+  std::set<Key> runnable_, waiting_;  // who can run; who has ended or waits for admission. The others are running_
+  std::vector<Key> running_;
   uint64_t next_cluster_ = 0, resident_ctas_ = 0;
   uint32_t next_sm_ = 0;
   std::map<uint64_t, uint64_t> stuck_, stuck_before_;  // cluster -> effects, in this round and the one before
