@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "emulator/isa/approximate.h"
 #include "emulator/isa/arithmetic.h"
 #include "emulator/isa/lanes.h"
 #include "emulator/isa/real.h"
@@ -84,15 +85,6 @@ template <class M>
 double divide(double a, double b) {
   return given_f64(M::kRound == Round::nearest_even ? a / b : exact::divide(a, b, M::kRound), a, b);
 }
-/// div.approx: a * (1 / b); for |b| above 2^126 the reciprocal is flushed (PTX ISA, div).
-template <class M>
-float divide_approximately(float a, float b) {
-  a = taken<M>(a);
-  b = taken<M>(b);
-  if (std::fabs(b) > 0x1p126f && std::isfinite(b)) return given<M>(a * std::copysign(0.0f, b));
-  return rounded<M>(double{a} / b);
-}
-
 // ---- sign and order -------------------------------------------------------------------------------------------------
 
 template <class T>
@@ -235,16 +227,13 @@ bool bind_f32(Binder& binder, std::string_view name) {
   if (name == "fma" || name == "mad")
     return with([&]<class M>() { bind_map<static_cast<float (*)(float, float, float)>(multiply_add<M>)>(binder); });
   if (name == "div") {
-    using Flushing = Mode<Round::nearest_even, true, false>;
-    // .full is within 2 ulp, which the nearest float is.
-    bool approximate = binder.take("approx");
-    if (approximate || binder.take("full")) {
-      bool ftz = binder.take("ftz");
-      if (approximate)
-        ftz ? bind_map<divide_approximately<Flushing>>(binder) : bind_map<divide_approximately<Plain>>(binder);
-      else
-        ftz ? bind_map<static_cast<float (*)(float, float)>(divide<Flushing>)>(binder)
-            : bind_map<static_cast<float (*)(float, float)>(divide<Plain>)>(binder);
+    if (binder.take("approx")) {
+      binder.take("ftz") ? bind_map<approximate::divide<true>>(binder) : bind_map<approximate::divide<false>>(binder);
+      return true;
+    }
+    if (binder.take("full")) {
+      binder.take("ftz") ? bind_map<approximate::divide_full<true>>(binder)
+                         : bind_map<approximate::divide_full<false>>(binder);
       return true;
     }
     with_mode(binder, true, false,

@@ -1,5 +1,6 @@
 """The front door's commands as such: names, help, a build that has nothing to do."""
 
+import ctypes
 import os
 import tempfile
 import time
@@ -7,7 +8,7 @@ import unittest
 
 from support import BUILD, PYTHON, ROOT, Refusals, ladder, run
 
-COMMANDS = ["build", "run", "test", "compare", "emulate", "fuzz", "pages", "speed"]
+COMMANDS = ["build", "run", "test", "compare", "emulate", "fuzz", "pages", "record", "speed"]
 
 
 class Commands(Refusals):
@@ -28,7 +29,7 @@ class Commands(Refusals):
         self.assert_refused(ladder("frobnicate"), "no command 'frobnicate'", "build")
 
     def test_unknown_options(self):
-        for name in ("build", "test", "compare", "fuzz", "speed"):
+        for name in ("build", "test", "compare", "fuzz", "record", "speed"):
             self.assert_refused_in_one_line(ladder(name, "--frobnicate"), "ladder " + name, "--help")
 
     def test_unknown_rung(self):
@@ -39,6 +40,14 @@ class Commands(Refusals):
         self.assert_refused_in_one_line(ladder("fuzz", "--minutes", "0"), "--minutes 0")
         self.assert_refused_in_one_line(ladder("fuzz", "--minutes", "soon"), "soon")
         self.assert_refused_in_one_line(ladder("compare", "step00", "step01", "--shape", "12"), "--shape 12", "MxNxK")
+
+    def test_record_wants_a_gpu(self):
+        try:
+            ctypes.CDLL("libcuda.so.1")
+        except OSError:
+            self.assert_refused(ladder("record"), "no NVIDIA GPU", "tests/golden/README.md")
+        else:
+            self.skipTest("there is a driver")
 
     def test_from_another_folder(self):
         with tempfile.TemporaryDirectory() as elsewhere:

@@ -180,12 +180,30 @@ TEST_CASE("pairs of f32 in 64 bits") {
 }
 
 TEST_CASE("quotients that may be approximate") {
-  // The nearest float is inside every error that the ISA allows; div.approx flushes the reciprocal of large divisors.
+  // PTX ISA, div: .full is within 2 ulp. .ftz flushes what comes out a little below 2^-126.
   Sources<float> s(40);
-  check_real<float>(
-      "div.full.f32 %d, %a, %b;", [](float a, float b) { return a / b; }, s.a, s.b);
-  check_real<float>(
-      "div.full.ftz.f32 %d, %a, %b;", [](float a, float b) { return flush(flush(a) / flush(b)); }, s.a, s.b);
+  for (bool ftz : {false, true}) {
+    const std::string text = std::string("div.full") + (ftz ? ".ftz" : "") + ".f32 %d, %a, %b;";
+    std::vector<uint64_t> got = probe::evaluate({text, 32, {32, 32}}, {probe::all_bits(s.a), probe::all_bits(s.b)});
+    for (size_t i = 0; i < got.size(); ++i) {
+      const float a = ftz ? flush(s.a[i]) : s.a[i], b = ftz ? flush(s.b[i]) : s.b[i], want = a / b;
+      const float have = probe::value<float>(got[i]);
+      INFO(text << " of " << a << " and " << b << " gives " << have << ", the nearest float is " << want);
+      if (want != want) {
+        CHECK(got[i] == 0x7FFFFFFF);
+      } else if (std::isinf(want)) {
+        CHECK(std::fabs(have) >= 0x1.fffffcp127f);
+      } else if (!ftz || std::fabs(want) > 0x1.000004p-126f) {
+        int64_t apart = int64_t(got[i] & 0x7FFFFFFF) - int64_t(probe::bits(want) & 0x7FFFFFFF);
+        CHECK(std::abs(apart) <= 2);
+        CHECK(std::signbit(have) == std::signbit(want));
+      } else {
+        CHECK(std::fabs(have) <= 0x1.00000Cp-126f);
+        CHECK((have == 0 || std::fabs(have) >= 0x1p-126f));
+      }
+    }
+  }
+  // div.approx flushes the reciprocal of large divisors.
   std::vector<float> large(32, 0x1.8p126f), numerator;
   for (int i = 0; i < 32; ++i) numerator.push_back(static_cast<float>(i + 1) * 0x1p120f);
   numerator[3] = INFINITY;
