@@ -89,12 +89,21 @@ bool Cluster::fire_needed() {
     return (order.chain && event.order.chain == order.chain && event.sequence < last) ||
            (order.after_chain && event.order.chain == order.after_chain && event.sequence <= order.after);
   };
+  // Each globally visible one must be admitted: the first that is not ends what can happen now.
+  uint64_t first_barred = ~uint64_t{0}, first_visible = ~uint64_t{0};
+  for (const Event& event : events_)
+    if (event.order.visible && due(event)) first_visible = std::min(first_visible, event.sequence);
+  for (const Event& event : events_)
+    if (event.order.visible && due(event) && !(event_admitted_ && event.sequence == first_visible))
+      first_barred = std::min(first_barred, event.sequence);
   Heap now;
   std::erase_if(events_, [&](Event& event) {
-    if (!due(event)) return false;
+    if (!due(event) || event.sequence >= first_barred) return false;
     now.push_back(std::move(event));
     return true;
   });
+  asks_for_event_ = now.empty();
+  if (now.empty()) return false;
   std::make_heap(events_.begin(), events_.end(), std::greater<>{});
   std::sort(now.begin(), now.end(), [](const Event& a, const Event& b) { return a.sequence < b.sequence; });
   for (Event& event : now) carry_out(std::move(event));
