@@ -47,6 +47,8 @@ const Special* find_special(std::string_view name, char component) {
     map["%lanemask_lt"] = {What::lanemask_lt, 4};
     map["%lanemask_ge"] = {What::lanemask_ge, 4};
     map["%lanemask_gt"] = {What::lanemask_gt, 4};
+    map["%envreg1"] = {What::workspace_high, 4};
+    map["%envreg2"] = {What::workspace_low, 4};
     map["%cluster_ctarank"] = {What::cluster_ctarank, 4};
     map["%cluster_nctarank"] = {What::cluster_nctarank, 4};
     map["%is_explicit_cluster"] = {What::is_explicit_cluster, 0};
@@ -130,6 +132,14 @@ Slot Binder::input(const ptx::Operand& operand, uint8_t bytes) {
     case Kind::special: {
       if (const Special* special = find_special(operand.name, operand.component))
         return decoder_.warp_value(special->what, special->bytes);
+      // What the driver may set and does not, what profilers read, and the graph that a launch is not part of.
+      if (operand.name.starts_with("%envreg")) return constant(0, 4);
+      if (operand.name.starts_with("%pm")) return constant(0, operand.name.ends_with("_64") ? 8 : 4);
+      if (operand.name == "%current_graph_exec") return constant(0, 8);
+      // The chip's own part of a CTA's shared memory.
+      if (operand.name == "%reserved_smem_offset_begin") return constant(0, 4);
+      if (operand.name == "%reserved_smem_offset_end" || operand.name == "%reserved_smem_offset_cap")
+        return constant(decoder_.chip().shared_reserved_bytes, 4);
       refuse("the emulator does not know the special register " + std::string(operand.name) +
              (operand.component ? std::string(".") + operand.component : ""));
     }
@@ -160,6 +170,9 @@ Slot Binder::input(const ptx::Operand& operand, uint8_t bytes) {
     }
     case Kind::symbol:
       return decoder_.symbol_address(operand.symbol, operand.value, bytes);
+    case Kind::function:
+      if (bytes != 8) refuse("the address of a function has 64 bits");
+      return decoder_.function_address(operand.index);
     default:
       refuse("an operand is of a kind that the emulator does not take here");
   }

@@ -1,4 +1,4 @@
-// Control flow: bra, brx.idx, ret, exit, trap, nanosleep. PTX ISA, "Control Flow Instructions".
+// Control flow within a function: bra, brx.idx, exit, trap, nanosleep. PTX ISA, "Control Flow Instructions".
 
 #include <map>
 
@@ -70,11 +70,6 @@ Flow execute_exit(Warp& warp, const Instruction&) {
   return gone ? Flow::ended : Flow::next;
 }
 
-void bind_exit(Binder& binder) {
-  binder.take("uni");
-  binder.out.execute = execute_exit;
-}
-
 Flow execute_trap(Warp&, const Instruction&) {
   throw Trap(FaultCode::launch_failure, "the kernel executed trap: a check of its own failed", "PTX ISA, trap");
 }
@@ -110,18 +105,24 @@ void bind_nothing(Binder& binder) {
   binder.out.execute = execute_nothing;
 }
 
+/// Nobody counts events here.
+void bind_event(Binder& binder) {
+  binder.take("mask");
+  bind_nothing(binder);
+}
+
 constexpr Entry kEntries[] = {
-    {"bra", bind_bra},
-    {"brx", bind_brx},
-    {"ret", bind_exit},
-    {"exit", bind_exit},
-    {"trap", bind_trap},
-    {"brkpt", bind_trap},
-    {"nanosleep", bind_nanosleep},
-    {"pmevent", bind_nothing},
+    {"bra", bind_bra},       {"brx", bind_brx},    {"exit", bind_exit},
+    {"trap", bind_trap},     {"brkpt", bind_trap}, {"nanosleep", bind_nanosleep},
+    {"pmevent", bind_event},
 };
 
 }  // namespace
+
+void bind_exit(Binder& binder) {
+  binder.take("uni");
+  binder.out.execute = execute_exit;
+}
 
 std::span<const Entry> control_entries() {
   return kEntries;

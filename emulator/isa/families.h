@@ -12,7 +12,8 @@ std::span<const Entry> arithmetic_entries();  // add, sub, mul, mad, fma, shl, a
 std::span<const Entry> convert_entries();     // cvt
 std::span<const Entry> compare_entries();     // setp, set, selp, slct
 std::span<const Entry> memory_entries();      // ld, st, atom, red, prefetch
-std::span<const Entry> control_entries();     // bra, brx, ret, exit, trap, nanosleep
+std::span<const Entry> control_entries();     // bra, brx, exit, trap, nanosleep
+std::span<const Entry> call_entries();        // call, ret, alloca, stacksave, stackrestore
 std::span<const Entry> warp_entries();        // vote, shfl, match, activemask, elect, redux, bar.warp.sync
 std::span<const Entry> barrier_entries();     // barrier, bar, fence, membar
 std::span<const Entry> mbarrier_entries();    // mbarrier
@@ -20,6 +21,8 @@ std::span<const Entry> tma_entries();         // cp.async.bulk...
 std::span<const Entry> tcgen05_entries();     // tcgen05
 std::span<const Entry> wgmma_entries();       // wgmma
 
+/// exit, and a kernel's ret. In control.cpp.
+void bind_exit(Binder& binder);
 /// bar.warp.sync and barrier.warp.sync, which share their opcodes with the CTA barriers; .warp has been taken. In
 /// warp.cpp.
 void bind_warp_barrier(Binder& binder);

@@ -4,6 +4,8 @@
 // Memory order: within a cluster everything happens in program order of one virtual clock, and what other clusters may
 // see is admitted in order (Instruction::visible); so .acquire and .release ask for nothing more here.
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <string>
 #include <type_traits>
@@ -12,6 +14,9 @@
 #include "emulator/isa/lanes.h"
 #include "emulator/isa/memory_access.h"
 #include "emulator/isa/memory_atomic.h"
+#include "emulator/machine/address.h"
+#include "emulator/machine/cluster.h"
+#include "emulator/machine/decoder.h"
 
 namespace emu::isa {
 namespace {
@@ -96,17 +101,59 @@ Execute choose(Binder& binder, uint8_t bytes) {
   binder.refuse("a register of " + std::to_string(bytes * 8) + " bits does not hold the value");
 }
 
+/// st.bulk: zeros. Operand 0: how many bytes, a multiple of 8.
+Flow store_zeros(Warp& warp, const Instruction& instruction) {
+  for_lanes(warp.active, [&](int lane) {
+    uint64_t address = warp.address(instruction.address, lane), bytes = warp.scalar(instruction.operand[0], lane);
+    if (bytes % 8 || address % 8)
+      throw Trap(FaultCode::misaligned_address,
+                 fmt::format("st.bulk of {} bytes at {:#x}: both must be multiples of 8", bytes, address),
+                 "PTX ISA, st.bulk");
+    if (bytes == 0) return;
+    Cluster& cluster = warp.cta.cluster;
+    std::byte* at = space_of(instruction) == MemorySpace::shared
+                        ? cluster.shared(static_cast<uint32_t>(address), bytes, Access::write)
+                        : cluster.generic(warp, lane, address, bytes, Access::write);
+    if (space_of(instruction) == MemorySpace::generic && !is_shared(address))
+      throw Trap(FaultCode::invalid_address_space,
+                 fmt::format("st.bulk at generic address {:#x}, which is not in shared memory", address),
+                 "PTX ISA, st.bulk: a generic address must be in .shared::cta");
+    std::memset(at, 0, bytes);
+  });
+  return Flow::next;
+}
+
+void bind_bulk_store(Binder& binder) {
+  binder.take("weak");
+  MemorySpace space = binder.take("shared::cta") ? MemorySpace::shared : MemorySpace::generic;
+  if (binder.count() != 3 || binder.immediate(2) != 0) binder.refuse("an address, a size and the value 0 are wanted");
+  binder.out.address = bind_address(binder, 0, space);
+  binder.out.operand[0] = source(binder, 1, 8);
+  binder.out.modifiers = static_cast<uint64_t>(space);
+  binder.out.execute = store_zeros;
+}
+
 template <bool kLoad>
 void bind_access(Binder& binder) {
-  if (binder.take("async") || binder.take("bulk")) binder.refuse("this form is not executed");
+  if (!kLoad && binder.take("bulk")) return bind_bulk_store(binder);
+  if (binder.take("async")) binder.refuse("this form is not executed");
   Qualifiers qualifiers = take_qualifiers(binder);
   std::string_view vector = binder.take_any({"v2", "v4", "v8"});
   std::string_view type = binder.take_next();
   Instruction& out = binder.out;
   size_t address = kLoad ? 1 : 0, data = 1 - address;
   if (binder.count() != 2 + (qualifiers.has_policy ? 1u : 0u)) binder.refuse("an address and a value are wanted");
-  if (!kLoad && qualifiers.space == MemorySpace::param) binder.refuse("a store to parameters is not executed");
-  out.address = bind_address(binder, address, qualifiers.space);
+  const ptx::Operand& where = binder.operand(address);
+  if (qualifiers.space == MemorySpace::param && binder.symbol_space(where) &&
+      binder.decoder().is_call_parameter(where.symbol)) {
+    qualifiers.space = MemorySpace::frame;
+    out.address = {.base = Slot::none(),
+                   .offset = binder.decoder().argument(binder.decoder().variable(where.symbol)).offset + where.value};
+  } else if (!kLoad && qualifiers.space == MemorySpace::param && binder.symbol_space(where)) {
+    binder.refuse("a store to the kernel's own parameters");
+  } else {
+    out.address = bind_address(binder, address, qualifiers.space);
+  }
   out.modifiers = static_cast<uint64_t>(qualifiers.space);
   out.visible = qualifiers.visible();
 

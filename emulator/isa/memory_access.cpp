@@ -14,7 +14,7 @@ namespace emu::isa {
 namespace {
 
 const char* name(MemorySpace space) {
-  constexpr const char* kNames[] = {"generic", "global", "shared", "local", "const", "param"};
+  constexpr const char* kNames[] = {"generic", "global", "shared", "local", "const", "param", "param"};
   return kNames[static_cast<size_t>(space)];
 }
 
@@ -26,8 +26,10 @@ const char* name(MemorySpace space) {
              "PTX ISA, Addresses as Operands: natural alignment");
 }
 
-std::byte* parameter(const Warp& warp, uint64_t address, uint64_t bytes) {
+std::byte* parameter(Warp& warp, int lane, uint64_t address, uint64_t bytes) {
   const Grid& grid = warp.cta.cluster.grid;
+  // The address of a function's parameter is one in local memory.
+  if (address < Frames::kMostStack) return warp.cta.cluster.local(warp, lane, address, bytes);
   uint64_t offset = address - reinterpret_cast<uint64_t>(grid.parameters());
   uint64_t size = grid.kernel.parameter_bytes;
   if (offset > size || bytes > size - offset)
@@ -57,8 +59,10 @@ std::byte* door(Warp& warp, MemorySpace space, int lane, uint64_t address, uint6
       return cluster.shared(static_cast<uint32_t>(address), bytes, access);
     case MemorySpace::local:
       return cluster.local(warp, lane, address, bytes);
+    case MemorySpace::frame:
+      return warp.frames.stack(lane, warp.frame().base + static_cast<uint32_t>(address));
     case MemorySpace::param:
-      return parameter(warp, address, bytes);
+      return parameter(warp, lane, address, bytes);
   }
   return nullptr;
 }
@@ -100,6 +104,7 @@ Qualifiers take_qualifiers(Binder& binder) {
       {"shared::cta", MemorySpace::shared}, {"shared::cluster", MemorySpace::shared},
       {"local", MemorySpace::local},        {"const", MemorySpace::constant},
       {"param", MemorySpace::param},        {"param::entry", MemorySpace::param},
+      {"param::func", MemorySpace::param},
   };
   for (const auto& row : kSpaces)
     if (binder.take(row.name)) {
@@ -145,6 +150,7 @@ AddressOperand bind_address(Binder& binder, size_t operand, MemorySpace space) {
         fits = *symbol == ptx::Space::constant;
         break;
       case MemorySpace::param:
+      case MemorySpace::frame:
         fits = *symbol == ptx::Space::param;
         break;
     }
@@ -168,6 +174,11 @@ void lane_addresses(const Warp& warp, const AddressOperand& operand, uint64_t (&
 
 bool resolve(Warp& warp, MemorySpace space, const AddressOperand& operand, uint32_t bytes, uint32_t align,
              Access access, std::byte* (&at)[kLanes]) {
+  if (space == MemorySpace::frame) {
+    uint32_t offset = warp.frame().base + static_cast<uint32_t>(operand.offset);
+    for_lanes(warp.active, [&](int lane) { at[lane] = warp.frames.stack(lane, offset); });
+    return false;
+  }
   uint64_t address[kLanes];
   lane_addresses(warp, operand, address);
   uint64_t low_bits = 0;

@@ -12,7 +12,8 @@
 
 namespace emu::isa {
 
-enum class MemorySpace : uint8_t { generic, global, shared, local, constant, param };
+/// `frame`: parameters of calls, by their offset in the running frame's part of the thread's stack.
+enum class MemorySpace : uint8_t { generic, global, shared, local, constant, param, frame };
 
 /// How a memory instruction was qualified. Taken from the binder: everything that stands before operation and type.
 struct Qualifiers {

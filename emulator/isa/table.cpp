@@ -11,9 +11,24 @@ namespace emu::isa {
 const std::vector<Entry>& table() {
   static const std::vector<Entry> kTable = [] {
     std::vector<Entry> all;
-    for (std::span<const Entry> family :
-         {move_entries(), arithmetic_entries(), convert_entries(), compare_entries(), memory_entries(),
-          control_entries(), warp_entries(), barrier_entries(), mbarrier_entries(), tma_entries(), tcgen05_entries(), wgmma_entries()})
+    // One a line, so that families that are added at the same time do not meet.
+    // clang-format off
+    for (std::span<const Entry> family : {
+             move_entries(),
+             arithmetic_entries(),
+             convert_entries(),
+             compare_entries(),
+             memory_entries(),
+             control_entries(),
+             call_entries(),
+             warp_entries(),
+             barrier_entries(),
+             mbarrier_entries(),
+             tma_entries(),
+             tcgen05_entries(),
+             wgmma_entries(),
+         })
+      // clang-format on
       all.insert(all.end(), family.begin(), family.end());
     std::sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) { return a.opcode < b.opcode; });
     for (size_t i = 1; i < all.size(); ++i)

@@ -94,6 +94,7 @@ void perform_store(Warp& warp, const PendingTensorAccess& pending) {
 
 void perform(Warp& warp, const PendingTensorAccess& pending) {
   Origin outer = warp.cta.cluster.act_as({warp.cta.rank, warp.index, pending.source, -1});
+  const InFrame registers(warp, *pending.frame);
   if (pending.is_load)
     perform_load(warp, pending);
   else
@@ -110,6 +111,7 @@ void perform_first(Warp& warp, size_t count) {
 void issue(Warp& warp, PendingTensorAccess pending) {
   Cluster& cluster = warp.cta.cluster;
   pending.source = cluster.origin(warp).source;
+  pending.frame = warp.group->frame;
   if (pending.is_load && warp.strict()) {
     // Only tcgen05.wait::ld may make the registers good: until then they hold a value that shows.
     for (uint32_t reg = 0; reg < pending.instruction->list_count; ++reg) {
@@ -199,7 +201,7 @@ bool depends(const Warp& warp, const Instruction& instruction, const Instruction
     const Slot& result = warp.listed(load.list, i);
     if (!result.present()) continue;
     for (uint32_t j = 0; j < instruction.touched_count; ++j) {
-      const Range& range = warp.program.touched[instruction.touched + j];
+      const Range& range = warp.program().touched[instruction.touched + j];
       if (result.offset < range.end && range.begin < result.offset + kLanes * 4) return true;
     }
   }
@@ -211,7 +213,8 @@ bool depends(const Warp& warp, const Instruction& instruction, const Instruction
 void resolve_tensor_dependencies(Warp& warp, const Instruction& instruction) {
   if (warp.strict()) return;
   for (size_t i = warp.pending.size(); i-- > 0;)
-    if (warp.pending[i].is_load && depends(warp, instruction, *warp.pending[i].instruction)) {
+    if (warp.pending[i].is_load && &*warp.pending[i].frame == &warp.frame() &&
+        depends(warp, instruction, *warp.pending[i].instruction)) {
       perform_first(warp, i + 1);
       return;
     }

@@ -124,7 +124,7 @@ void Warpgroup::check_alike(Warp& warp, const Instruction& instruction, const Wg
         "warp {} executes a wgmma.mma_async that is not the one of the other warps of its warpgroup "
         "(warps {} to {}; the other one is that of PTX line {}): all four must execute the same ones in "
         "the same order",
-        warp.index, first_warp_, first_warp_ + 3, warp.program.locations[mma.instruction->source].ptx_line));
+        warp.index, first_warp_, first_warp_ + 3, cta_.cluster.grid.location(mma.instruction->source).ptx_line));
   const auto same = [&](const char* what, uint64_t own, uint64_t others) {
     if (own != others)
       refuse(fmt::format("the {} is {:#x} in warp {} and {:#x} in warp {}: it must be the same in the whole warpgroup",
@@ -150,7 +150,7 @@ std::shared_ptr<HeldAccumulator> Warpgroup::hold(Warp& warp, const Instruction& 
     held->registers.push_back(warp.write<uint32_t>(warp.listed(instruction.list, i)));
   held->rows.resize(size_t{kFragmentRows} * form.n);
   if (mma.adds) accumulator_to_rows(form.d, form.n, held->registers.data(), held->rows.data(), form.n);
-  if (mine.granules.empty()) mine.granules.resize(warp.file_bytes() / kGranule + 2);
+  if (mine.held.empty()) mine.granules.assign(warp.file_bytes() / kGranule + 2, 0);
   for (uint32_t* reg : held->registers) {
     ++mine.granules[granule_of(warp, reg, mine.granules)];
     if (warp.strict()) std::fill(reg, reg + kLanes, kPoison);
@@ -322,12 +322,13 @@ bool Warpgroup::wait(Warp& warp, uint64_t pending) {
 
 bool Warpgroup::settle(Warp& warp, const Instruction& instruction) {
   Part& mine = part(warp);
-  bool touches = false;
+  // ptxas lets no wgmma be under way across a call (C7510: "serialized due to the presence of Extern calls").
+  bool touches = instruction.changes_frame;
   for (uint32_t i = 0; i < instruction.touched_count; ++i) {
-    const Range& range = warp.program.touched[instruction.touched + i];
+    const Range& range = warp.program().touched[instruction.touched + i];
     touches |= mine.granules[granule_of(warp, warp.file() + range.begin, mine.granules)] != 0;
   }
-  if (!touches || warp.strict()) return true;
+  if (!touches || (warp.strict() && !instruction.changes_frame)) return true;
   if (!reach(warp, mine.issued)) return false;
   cta_.cluster.trace(cta_.cluster.origin(warp), "wgmma_registers_before_wait");
   release(warp, mine.issued);

@@ -23,9 +23,8 @@ void Cluster::start() {
   for (auto& cta : ctas) {
     cta->start();
     for (auto& warp : cta->warps) {
-      Group* group = warp->new_group(0, warp->live, {});
-      group->state = Group::State::ready;
-      ready_.push_back(group);
+      warp->group->state = Group::State::ready;
+      ready_.push_back(warp->group);
     }
     trace({cta->rank, 0, 0, -1}, "cta_start", cta->index.x, cta->index.y);
   }
@@ -77,11 +76,10 @@ Cluster::Stop Cluster::run(bool admitted) {
 
 bool Cluster::run_group(Group& group) {
   Warp& warp = *group.warp;
-  const Program& program = warp.program;
   Group* running = &group;
-  warp.group = running;
+  warp.enter(group);
   while (true) {
-    const Instruction& instruction = program.code[running->pc];
+    const Instruction& instruction = warp.program().code[running->pc];
     uint32_t active = running->mask;
     if (instruction.guard.present()) active &= warp.predicate(instruction.guard);
     if (instruction.aligned && active != 0 && running->mask != warp.live) {
@@ -161,8 +159,8 @@ void Cluster::retire_lanes(Warp& warp, uint32_t lanes) {
 }
 
 Origin Cluster::origin(const Warp& warp, int lane) const {
-  uint32_t source =
-      warp.group ? warp.program.code[std::min<size_t>(warp.group->pc, warp.program.code.size() - 1)].source : 0;
+  const std::vector<Instruction>& code = warp.program().code;
+  uint32_t source = code[std::min<size_t>(warp.group->pc, code.size() - 1)].source;
   return {warp.cta.rank, warp.index, source, lane};
 }
 

@@ -148,6 +148,8 @@ class Cluster {
   Group& split(Warp& warp, uint32_t lanes, uint32_t pc, uint32_t reconverge);
   /// split(), for lanes that may stand where they meet the rest already.
   void part(Warp& warp, uint32_t lanes, uint32_t pc, uint32_t reconverge);
+  /// Lanes of the running group return from its frame's function.
+  Flow return_lanes(Warp& warp, uint32_t lanes, uint32_t reconverge);
   /// Gathers `lanes` of the warp at the running group's pc. True: the running group has them all now. False: it waits.
   bool gather(Warp& warp, uint32_t lanes, WaitKind kind);
 

@@ -16,10 +16,9 @@ Cta::~Cta() = default;
 
 void Cta::start() {
   const Grid& grid = cluster.grid;
-  // Shared and local memory start undefined: bytes that make a NaN of every 16-bit and 32-bit float.
+  // Shared memory, and threads' stacks, start undefined: bytes that make a NaN of every 16-bit and 32-bit float.
   window.assign(window_bytes, std::byte{0xFF});
   uint32_t threads = static_cast<uint32_t>(grid.config.block.count());
-  local.assign(size_t{grid.program.local_bytes} * ((threads + 31) / 32 * 32), std::byte{0xFF});
   for (uint32_t first = 0; first < threads; first += kLanes)
     warps.push_back(std::make_unique<Warp>(*this, grid.program, first / kLanes, threads - first));
   live_warps = static_cast<uint32_t>(warps.size());
@@ -27,7 +26,6 @@ void Cta::start() {
 
 void Cta::release_storage() {
   window = {};
-  local = {};
   warps.clear();
 }
 

@@ -69,12 +69,11 @@ class Cta {
   uint32_t last_alloc_columns = 512;
   uint64_t tensor_core_time = 0;  ///< when the last MMA issued so far shows its result
   int pending_async = 0;          ///< operations that still read or write this CTA's memory
-  std::vector<std::byte> local;   ///< local memory of all threads, thread-major
 
   /// Creates the warps and the window.
   void start();
   bool started() const { return !warps.empty(); }
-  /// Gives back window, registers and local memory once nothing can use them any more.
+  /// Gives back window, registers and stacks once nothing can use them any more.
   void release_storage();
 
   uint32_t live_threads() const;

@@ -15,6 +15,7 @@ namespace emu {
 namespace {
 
 constexpr uint32_t kWordBytes = 4 * kLanes;  // a 32-bit register of all lanes
+constexpr uint32_t kFrameAlign = 16;
 
 uint32_t align_up(uint32_t value, uint32_t align) {
   return (value + align - 1) / align * align;
@@ -27,7 +28,7 @@ uint8_t lane_bytes(ptx::Type type) {
 
 /// Executed in place of an instruction that no family could bind; the reason is among the program's refusals.
 Flow refuse_instruction(Warp& warp, const Instruction& instruction) {
-  throw Unimplemented(warp.program.refusals[static_cast<size_t>(instruction.immediate)]);
+  throw Unimplemented(warp.program().refusals[static_cast<size_t>(instruction.immediate)]);
 }
 
 }  // namespace
@@ -55,9 +56,8 @@ std::string pretty_name(const std::string& mangled) {
   return plain.empty() ? mangled : plain;
 }
 
-Decoder::Decoder(const Chip& chip, const ptx::Module& module, const ptx::Function& function,
-                 const std::vector<uint64_t>& global_addresses)
-    : chip_(chip), module_(module), function_(function), global_addresses_(global_addresses) {}
+Decoder::Decoder(const Chip& chip, const ModuleCode& code, const SharedLayout& shared, uint32_t function)
+    : chip_(chip), code_(code), shared_(shared), index_(function), function_(code.module.functions[function]) {}
 
 void Decoder::place_registers() {
   // Predicates first (4 bytes each), then 32-bit words of 32 lanes; what the warp knows of itself comes behind.
@@ -65,53 +65,45 @@ void Decoder::place_registers() {
   next_value_ = words_base_ + slots_.words * kWordBytes;
 }
 
-void Decoder::place_shared_variables() {
-  // Static variables follow each other in the order of the text, from the end of the reserved bytes on.
-  uint32_t offset = chip_.shared_reserved_bytes;
-  auto place = [&](bool in_function, uint32_t index, const ptx::Variable& variable) {
-    if (variable.space != ptx::Space::shared) return;
-    SharedVariable placed{.name = std::string(variable.name)};
-    if (std::string text = placed.name; text.starts_with("_Z")) {
-      // A static variable of a kernel: "step01_kloop(...)::tile_full".
-      int status = 0;
-      if (char* demangled = abi::__cxa_demangle(text.c_str(), nullptr, nullptr, &status)) {
-        placed.name = demangled;
-        if (size_t scope = placed.name.rfind("::"); scope != std::string::npos) placed.name.erase(0, scope + 2);
-        std::free(demangled);
-      }
-    }
-    if (variable.is_extern || variable.bytes == 0) {
-      placed.dynamic = true;
-      program_->dynamic_shared_align = std::max(program_->dynamic_shared_align, variable.align);
-    } else {
-      offset = align_up(offset, variable.align);
-      placed.offset = offset;
-      placed.bytes = static_cast<uint32_t>(variable.bytes);
-      offset += placed.bytes;
-    }
-    shared_index_[{in_function, index}] = program_->shared_variables.size();
-    program_->shared_variables.push_back(std::move(placed));
-  };
-  for (uint32_t i = 0; i < function_.variables.size(); ++i) place(true, i, function_.variables[i]);
-  for (uint32_t i = 0; i < module_.variables.size(); ++i) place(false, i, module_.variables[i]);
-  program_->static_shared_bytes = offset;
+void Decoder::place_frame() {
+  program_->stack_align = std::max({kFrameAlign, function_.local_frame_align, function_.param_frame_align});
+  program_->local_bytes = align_up(function_.local_frame_bytes, kFrameAlign);
+  param_base_ = align_up(program_->local_bytes, std::max(kFrameAlign, function_.param_frame_align));
+  program_->stack_bytes = param_base_ + align_up(function_.param_frame_bytes, kFrameAlign);
+  if (function_.is_entry) return;
+  for (const ptx::Variable& parameter : function_.parameters()) program_->parameters.push_back(argument(parameter));
+  for (const ptx::Variable& returned : function_.returns()) program_->results.push_back(argument(returned));
+}
+
+Argument Decoder::argument(const ptx::Variable& variable) const {
+  Argument out{.bytes = static_cast<uint32_t>(variable.bytes)};
+  if (variable.reg != ptx::kNone)
+    // One that nothing names has no place, and nobody who would miss its value.
+    out.slot = slots_.slot[variable.reg] == ptx::kNone ? Slot::none() : register_slot(variable.reg);
+  else
+    out.offset = param_base_ + variable.offset;
+  if (variable.reg != ptx::kNone && !out.slot.present()) out.bytes = 0;
+  return out;
 }
 
 std::shared_ptr<Program> Decoder::decode() {
   program_ = std::make_shared<Program>();
   program_->name = function_.name;
   program_->pretty_name = pretty_name(program_->name);
-  program_->local_bytes = align_up(function_.local_frame_bytes, 16);
+  program_->first_source = code_.first_source(index_);
+  program_->shared_variables = shared_.variables;
+  program_->static_shared_bytes = shared_.static_end;
+  program_->dynamic_shared_align = shared_.dynamic_align;
   ptx::ControlFlow flow = ptx::analyse(function_);
   slots_ = ptx::assign_slots(function_, ptx::live_intervals(function_, flow));
   place_registers();
-  place_shared_variables();
+  place_frame();
   uint32_t count = static_cast<uint32_t>(function_.body.size());
   program_->code.resize(count);
   for (uint32_t i = 0; i < count; ++i) {
     Instruction& out = program_->code[i];
     const ptx::Instruction& source = function_.body[i];
-    out.source = i;
+    out.source = program_->first_source + i;
     // What parts lanes without being a branch (a wait that only some pass) meets again where its block's branch does.
     uint32_t meet = flow.reconvergence[i] != ptx::kNone ? flow.reconvergence[i]
                                                         : flow.reconvergence[flow.blocks[flow.block_of[i]].last];
@@ -120,8 +112,6 @@ std::shared_ptr<Program> Decoder::decode() {
       out.guard = register_slot(source.guard);
       out.guard.negated = source.guard_negated;
     }
-    program_->locations.push_back(location(source));
-    program_->text.push_back(source.opcode->text);
     bind(i);
     collect_touched(source, out);
   }
@@ -147,19 +137,6 @@ void Decoder::bind(uint32_t index) {
     out.immediate = static_cast<int64_t>(program_->refusals.size());
     program_->refusals.push_back(refusal.what());
   }
-}
-
-Location Decoder::location(const ptx::Instruction& instruction) const {
-  Location out;
-  out.ptx_line = static_cast<int>(instruction.line);
-  if (instruction.location == ptx::kNone) return out;
-  const ptx::Location& from = module_.locations[instruction.location];
-  auto place = [&](const ptx::SourceLine& line) {
-    return Place{line.file == ptx::kNone ? "" : module_.files[line.file], static_cast<int>(line.line)};
-  };
-  out.wrapper = place(from.innermost);
-  out.kernel = place(from.outermost);
-  return out;
 }
 
 void Decoder::collect_touched(const ptx::Instruction& instruction, Instruction& out) {
@@ -210,6 +187,8 @@ Slot Decoder::constant(uint64_t low, uint64_t high, uint8_t bytes) {
 Slot Decoder::warp_value(WarpValue::What what, uint8_t bytes, int64_t value) {
   auto [it, fresh] = values_.try_emplace({what, bytes, value}, next_value_);
   if (fresh) {
+    if (what == WarpValue::What::local_address)
+      program_->frame_values.push_back(static_cast<uint32_t>(program_->warp_values.size()));
     program_->warp_values.push_back({.what = what, .offset = next_value_, .bytes = bytes, .value = value});
     next_value_ += bytes == 0 ? 64 : static_cast<uint32_t>(bytes) * kLanes;
     next_value_ = align_up(next_value_, 64);
@@ -217,33 +196,49 @@ Slot Decoder::warp_value(WarpValue::What what, uint8_t bytes, int64_t value) {
   return {.offset = it->second, .bank = Slot::warp, .bytes = bytes};
 }
 
+const ptx::Variable& Decoder::variable(const ptx::SymbolRef& symbol) const {
+  return symbol.in_function ? function_.variables[symbol.index] : module().variables[symbol.index];
+}
+
 ptx::Space Decoder::space_of(const ptx::SymbolRef& symbol) const {
-  return symbol.in_function ? function_.variables[symbol.index].space : module_.variables[symbol.index].space;
+  return variable(symbol).space;
+}
+
+bool Decoder::is_call_parameter(const ptx::SymbolRef& symbol) const {
+  return symbol.in_function && space_of(symbol) == ptx::Space::param &&
+         !(function_.is_entry && symbol.index < function_.parameter_count);
+}
+
+Slot Decoder::function_address(uint32_t function) {
+  return constant(code_.function_address(function), 0, 8);
 }
 
 Slot Decoder::symbol_address(const ptx::SymbolRef& symbol, int64_t offset, uint8_t bytes) {
-  const ptx::Variable& variable =
-      symbol.in_function ? function_.variables[symbol.index] : module_.variables[symbol.index];
-  switch (variable.space) {
+  const ptx::Variable& named = variable(symbol);
+  switch (named.space) {
     case ptx::Space::shared: {
-      const SharedVariable& placed = program_->shared_variables[shared_index_.at({symbol.in_function, symbol.index})];
+      uint32_t scope = symbol.in_function ? index_ : SharedLayout::kModule;
+      const SharedVariable& placed = shared_.variables[shared_.index.at({scope, symbol.index})];
       return placed.dynamic ? warp_value(WarpValue::What::dynamic_shared, bytes, offset)
                             : warp_value(WarpValue::What::shared_address, bytes, placed.offset + offset);
     }
     case ptx::Space::local:
-      return warp_value(WarpValue::What::local_address, bytes, variable.offset + offset);
+      if (!symbol.in_function)
+        throw Unimplemented("a .local variable declared outside functions: " + std::string(named.name));
+      return warp_value(WarpValue::What::local_address, bytes, named.offset + offset);
     case ptx::Space::param:
-      if (!function_.is_entry || symbol.index >= function_.parameter_count)
-        throw Unimplemented("the address of " + std::string(variable.name) + ", a parameter of a call");
-      return warp_value(WarpValue::What::parameter_address, bytes, variable.offset + offset);
+      // PTX ISA, mov: the address of a function's parameter is one in local memory, where the call put it.
+      if (is_call_parameter(symbol))
+        return warp_value(WarpValue::What::local_address, bytes, param_base_ + named.offset + offset);
+      return warp_value(WarpValue::What::parameter_address, bytes, named.offset + offset);
     case ptx::Space::global:
     case ptx::Space::constant:
       if (symbol.in_function)
-        throw Unimplemented("a .global variable declared inside a function: " + std::string(variable.name));
-      return constant(global_addresses_[symbol.index] + static_cast<uint64_t>(offset), 0, bytes);
+        throw Unimplemented("a .global variable declared inside a function: " + std::string(named.name));
+      return constant(code_.variable_addresses[symbol.index] + static_cast<uint64_t>(offset), 0, bytes);
     default:
-      throw Unimplemented("the address of " + std::string(variable.name) + " in state space " +
-                          std::string(ptx::to_string(variable.space)));
+      throw Unimplemented("the address of " + std::string(named.name) + " in state space " +
+                          std::string(ptx::to_string(named.space)));
   }
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/machine/device.h"
+#include "emulator/machine/code.h"
 #include "emulator/machine/program.h"
 #include "emulator/ptx/ast.h"
 #include "emulator/ptx/liveness.h"
@@ -16,15 +16,14 @@ namespace emu {
 
 class Decoder {
  public:
-  /// `global_addresses`: by index into module.variables, where .global and .const variables were placed.
-  Decoder(const Chip& chip, const ptx::Module& module, const ptx::Function& function,
-          const std::vector<uint64_t>& global_addresses);
+  Decoder(const Chip& chip, const ModuleCode& code, const SharedLayout& shared, uint32_t function);
 
   /// Throws std::runtime_error when the function cannot be decoded at all; single instructions that cannot are refused
   /// when they are reached.
   std::shared_ptr<Program> decode();
 
-  const ptx::Module& module() const { return module_; }
+  const ModuleCode& code() const { return code_; }
+  const ptx::Module& module() const { return code_.module; }
   const ptx::Function& function() const { return function_; }
   Program& program() { return *program_; }
   const Chip& chip() const { return chip_; }
@@ -35,22 +34,29 @@ class Decoder {
   /// Address of a variable in its own space: 32 bits wide for shared, 64 for the others.
   Slot symbol_address(const ptx::SymbolRef& symbol, int64_t offset, uint8_t bytes);
   ptx::Space space_of(const ptx::SymbolRef& symbol) const;
+  const ptx::Variable& variable(const ptx::SymbolRef& symbol) const;
+  /// Whether the variable is a parameter of a call: one of a .func, or one that a body declares for the functions that
+  /// it calls. Those lie in the frame's part of the thread's stack; a kernel's own parameters do not.
+  bool is_call_parameter(const ptx::SymbolRef& symbol) const;
+  /// Such a parameter, or one that a .func takes in a register.
+  Argument argument(const ptx::Variable& variable) const;
+  Slot function_address(uint32_t function);
 
  private:
   void place_registers();
-  void place_shared_variables();
+  void place_frame();
   void bind(uint32_t index);
-  Location location(const ptx::Instruction& instruction) const;
   void collect_touched(const ptx::Instruction& instruction, Instruction& out);
 
   const Chip& chip_;
-  const ptx::Module& module_;
+  const ModuleCode& code_;
+  const SharedLayout& shared_;
+  const uint32_t index_;
   const ptx::Function& function_;
-  const std::vector<uint64_t>& global_addresses_;
   std::shared_ptr<Program> program_;
   ptx::Slots slots_;
   uint32_t words_base_ = 0;
-  std::map<std::pair<bool, uint32_t>, size_t> shared_index_;  // (in function, variable) -> Program::shared_variables
+  uint32_t param_base_ = 0;  // of parameters of calls, in the frame's part of the stack
   std::map<std::tuple<uint64_t, uint64_t, uint8_t>, uint32_t> constants_;
   std::map<std::tuple<WarpValue::What, uint8_t, int64_t>, uint32_t> values_;
   uint32_t next_value_ = 0;

@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <new>
 #include <stdexcept>
+#include <utility>
 
 #include "emulator/machine/address.h"
+#include "emulator/machine/code.h"
 #include "emulator/machine/decoder.h"
 #include "emulator/machine/grid.h"
 #include "emulator/ptx/parser.h"
@@ -63,11 +67,14 @@ Device::~Device() = default;
 
 std::shared_ptr<Module> Device::load(const std::string& ptx, std::string_view identifier,
                                      const std::vector<std::pair<std::string, uint32_t>>& registers) {
-  ptx::Module parsed = ptx::parse(ptx, identifier);
+  auto code = std::make_shared<ModuleCode>(ptx::parse(ptx, identifier));
+  const ptx::Module& parsed = code->module;
   check_target(chip_, parsed);
   auto module = std::make_shared<Module>();
+  module->code = code;
 
-  std::vector<uint64_t> addresses(parsed.variables.size(), 0);
+  std::vector<uint64_t>& addresses = code->variable_addresses;
+  addresses.resize(parsed.variables.size(), 0);
   for (size_t i = 0; i < parsed.variables.size(); ++i) {
     const ptx::Variable& variable = parsed.variables[i];
     if (variable.space != ptx::Space::global && variable.space != ptx::Space::constant) continue;
@@ -77,7 +84,18 @@ std::shared_ptr<Module> Device::load(const std::string& ptx, std::string_view id
                       "and the emulator does not link device code; build it without -rdc",
                       identifier, variable.name));
     if (variable.bytes == 0) continue;
-    addresses[i] = memory_.allocate(variable.bytes, fmt::format("variable {}", variable.name));
+    std::string what = fmt::format("variable {}", variable.name);
+    if (variable.is_managed) {
+      constexpr uint64_t kPage = 4096;
+      uint64_t bytes = (variable.bytes + kPage - 1) / kPage * kPage;
+      std::shared_ptr<void> pages(std::aligned_alloc(kPage, bytes), std::free);
+      if (!pages) throw std::bad_alloc();
+      memory_.map_host(pages.get(), bytes, what);
+      addresses[i] = reinterpret_cast<uint64_t>(pages.get());
+      module->host_memory.push_back(std::move(pages));
+    } else {
+      addresses[i] = memory_.allocate(variable.bytes, what);
+    }
     if (!addresses[i])
       throw std::runtime_error(fmt::format("{}: variable {} of {} bytes does not fit the chip's memory", identifier,
                                            variable.name, variable.bytes));
@@ -86,16 +104,16 @@ std::shared_ptr<Module> Device::load(const std::string& ptx, std::string_view id
       std::memset(storage, 0, variable.bytes);
     else
       std::memcpy(storage, variable.initial.data(), variable.initial.size());
-    module->variables.push_back({std::string(variable.name), addresses[i], variable.bytes});
+    module->variables.push_back({std::string(variable.name), addresses[i], variable.bytes, variable.is_managed});
   }
   for (size_t i = 0; i < parsed.variables.size(); ++i)
     for (const ptx::Relocation& relocation : parsed.variables[i].relocations) {
-      if (relocation.is_function || !addresses[relocation.index])
+      if (!relocation.is_function && !addresses[relocation.index])
         throw std::runtime_error(
-            fmt::format("{}: variable {} holds the address of a function or of shared memory, which the "
-                        "emulator does not place",
+            fmt::format("{}: variable {} holds the address of shared or local memory, which differs between blocks",
                         identifier, parsed.variables[i].name));
-      uint64_t value = addresses[relocation.index] + static_cast<uint64_t>(relocation.addend);
+      uint64_t value = relocation.is_function ? code->function_address(relocation.index) : addresses[relocation.index];
+      value += static_cast<uint64_t>(relocation.addend);
       if (relocation.mask != ~uint64_t{0}) {
         value &= relocation.mask;
         value >>= __builtin_ctzll(relocation.mask);
@@ -103,7 +121,8 @@ std::shared_ptr<Module> Device::load(const std::string& ptx, std::string_view id
       std::memcpy(memory_.writing(addresses[i] + relocation.offset, relocation.bytes), &value, relocation.bytes);
     }
 
-  for (const ptx::Function& function : parsed.functions) {
+  for (uint32_t index = 0; index < parsed.functions.size(); ++index) {
+    const ptx::Function& function = parsed.functions[index];
     if (!function.is_entry || !function.has_code()) continue;
     Kernel kernel;
     kernel.name = function.name;
@@ -115,19 +134,30 @@ std::shared_ptr<Module> Device::load(const std::string& ptx, std::string_view id
     uint32_t threads = 1024;
     if (auto extent = tuning.reqntid ? tuning.reqntid : tuning.maxntid) threads = extent->x * extent->y * extent->z;
     kernel.max_threads_per_block = std::min(threads, 1024u);
+    if (tuning.reqntid) kernel.required_block = {tuning.reqntid->x, tuning.reqntid->y, tuning.reqntid->z};
     if (tuning.reqnctapercluster)
       kernel.required_cluster = {tuning.reqnctapercluster->x, tuning.reqnctapercluster->y, tuning.reqnctapercluster->z};
     kernel.registers_per_thread =
-        std::min({kAssumedRegisters, tuning.maxnreg.value_or(255), 65536 / align_up(threads, 32)});
+        std::min({kAssumedRegisters, tuning.maxnreg.value_or(255),
+                  chip_.registers_per_sm / (align_up(threads, 32) * std::max(1u, tuning.minnctapersm.value_or(1)))});
     for (const auto& [name, count] : registers)
       if (name == kernel.name) kernel.registers_per_thread = count;
-    auto program = Decoder(chip_, parsed, function, addresses).decode();
-    kernel.static_shared_bytes = program->static_shared_bytes - chip_.shared_reserved_bytes;
-    kernel.local_bytes = program->local_bytes;
-    kernel.program = std::move(program);
+    kernel.code = std::make_shared<KernelCode>(chip_, code, index);
+    kernel.static_shared_bytes = kernel.code->shared().static_end - chip_.shared_reserved_bytes;
+    kernel.local_bytes = function.local_frame_bytes;
     module->kernels.push_back(std::move(kernel));
   }
   return module;
+}
+
+void Device::print(std::string_view text) {
+  std::lock_guard lock(print_mutex_);
+  printed_ += text;
+}
+
+std::string Device::take_printed() {
+  std::lock_guard lock(print_mutex_);
+  return std::exchange(printed_, {});
 }
 
 int Device::occupancy(const Kernel& kernel, uint32_t threads_per_block, uint32_t dynamic_shared_bytes) const {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "emulator/machine/chip.h"
+#include "emulator/machine/device_heap.h"
 #include "emulator/machine/global_memory.h"
 #include "emulator/machine/options.h"
 
@@ -33,7 +35,8 @@ struct Fault {
   std::string report;
 };
 
-struct Program;  // decoded code of one kernel
+class KernelCode;
+class ModuleCode;
 
 /// One .entry of a module, with what the runtime must know of it.
 struct Kernel {
@@ -47,13 +50,15 @@ struct Kernel {
   uint32_t local_bytes = 0;           ///< per thread
   uint32_t registers_per_thread = 0;  ///< from machine code beside the PTX when there is any, else a stated assumption
   uint32_t max_threads_per_block = 1024;
-  Dim3 required_cluster;  ///< .reqnctapercluster, else 1x1x1
-  std::shared_ptr<const Program> program;
+  Dim3 required_block{0, 0, 0};  ///< .reqntid, else 0x0x0
+  Dim3 required_cluster;         ///< .reqnctapercluster, else 1x1x1
+  std::shared_ptr<KernelCode> code;
 };
 
 struct Variable {
   std::string name;
   uint64_t address = 0, bytes = 0;
+  bool managed = false;  ///< in host memory, at an address that host and device share
 };
 
 class Module {
@@ -62,6 +67,8 @@ class Module {
   const Variable* variable(std::string_view name) const;  ///< .global and .const variables; nullptr when absent
   std::vector<Kernel> kernels;
   std::vector<Variable> variables;
+  std::shared_ptr<const ModuleCode> code;
+  std::vector<std::shared_ptr<void>> host_memory;  ///< of managed variables
 };
 
 class Device {
@@ -78,6 +85,13 @@ class Device {
   std::shared_ptr<Module> load(const std::string& ptx, std::string_view identifier,
                                const std::vector<std::pair<std::string, uint32_t>>& registers = {});
 
+  /// What kernels print: in the order in which they do, kept until somebody takes it.
+  void print(std::string_view text);
+  std::string take_printed();
+
+  /// The heap of malloc() and free() in kernels. Its size is fixed when it is first used.
+  DeviceHeap& heap() { return heap_; }
+
   /// CTAs of `kernel` that an SM can hold at once (cudaOccupancyMaxActiveBlocksPerMultiprocessor); 0: does not fit.
   int occupancy(const Kernel& kernel, uint32_t threads_per_block, uint32_t dynamic_shared_bytes) const;
 
@@ -89,6 +103,9 @@ class Device {
   const Chip& chip_;
   Options options_;
   GlobalMemory memory_;
+  DeviceHeap heap_{memory_};
+  std::mutex print_mutex_;
+  std::string printed_;
 };
 
 }  // namespace emu

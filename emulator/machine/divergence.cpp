@@ -11,20 +11,27 @@ void Cluster::free_group(Group& group) {
   group.ticket = ++tickets_;
   group.mask = 0;
   group.joins.clear();
+  group.frame = {};
 }
 
 Group& Cluster::split(Warp& warp, uint32_t lanes, uint32_t pc, uint32_t reconverge) {
   Group& group = *warp.group;
-  bool meet = reconverge != Instruction::kNoReconvergence &&
-              std::find(warp.unmet.begin(), warp.unmet.end(), reconverge) == warp.unmet.end();
+  const Frame* where = group.frame.get();
+  if (reconverge == Instruction::kNoReconvergence && where->parent) {
+    reconverge = where->return_pc;
+    where = where->parent.get();
+  }
+  bool meet =
+      reconverge != Instruction::kNoReconvergence &&
+      std::find(warp.unmet.begin(), warp.unmet.end(), std::pair(where->program, reconverge)) == warp.unmet.end();
   if (meet) {
     // A loop that lanes leave one after the other needs one join, not one per turn.
-    bool same = !group.joins.empty() && warp.joins[group.joins.back()].pc == reconverge &&
+    bool same = !group.joins.empty() && warp.joins[group.joins.back()].is_at(where, reconverge) &&
                 (warp.joins[group.joins.back()].expected & group.mask) == group.mask;
-    if (!same) group.joins.push_back(warp.new_join(reconverge, group.mask));
+    if (!same) group.joins.push_back(warp.new_join(where, reconverge, group.mask));
   }
   group.mask &= ~lanes;
-  Group* other = warp.new_group(pc, lanes, group.joins);
+  Group* other = warp.new_group(group.frame, pc, lanes, group.joins);
   other->state = Group::State::ready;
   ready_.push_back(other);
   return *other;
@@ -44,7 +51,7 @@ Flow Cluster::diverge(Warp& warp, const Instruction& instruction, uint32_t taken
 void Cluster::part(Warp& warp, uint32_t lanes, uint32_t pc, uint32_t reconverge) {
   Group& other = split(warp, lanes, pc, reconverge);
   // They may be where lanes meet already.
-  if (other.joins.empty() || warp.joins[other.joins.back()].pc != pc) return;
+  if (other.joins.empty() || !warp.joins[other.joins.back()].is_at(other.frame.get(), pc)) return;
   std::erase(ready_, &other);
   Group* waiting = &other;
   arrive_at_joins(warp, waiting);
@@ -54,10 +61,40 @@ void Cluster::part(Warp& warp, uint32_t lanes, uint32_t pc, uint32_t reconverge)
   }
 }
 
+Flow Cluster::return_lanes(Warp& warp, uint32_t lanes, uint32_t reconverge) {
+  Group* group = warp.group;
+  bool all = lanes == group->mask;
+  if (!all) {
+    group = &split(warp, lanes, group->pc, reconverge);
+    std::erase(ready_, group);
+  }
+  // Nobody waits for them inside the function any more.
+  const Frame& frame = *group->frame;
+  size_t keep = group->joins.size();
+  while (keep > 0 && warp.joins[group->joins[keep - 1]].frame == &frame) --keep;
+  if (keep < group->joins.size()) {
+    std::vector<uint32_t> joins = group->joins;
+    group->joins.resize(keep);
+    drop_from_joins(warp, joins, keep, lanes);
+  }
+  group->pc = frame.return_pc;
+  group->frame = FramePointer(frame.parent);
+  if (all) {
+    warp.enter(*group);
+    return Flow::jump;
+  }
+  arrive_at_joins(warp, group);
+  if (group) {
+    group->state = Group::State::ready;
+    ready_.push_back(group);
+  }
+  return Flow::next;
+}
+
 /// While `group` stands at its innermost join: waits there for the others (group becomes nullptr), or goes on with all
 /// of them.
 void Cluster::arrive_at_joins(Warp& warp, Group*& group) {
-  while (group && !group->joins.empty() && warp.joins[group->joins.back()].pc == group->pc) {
+  while (group && !group->joins.empty() && warp.joins[group->joins.back()].is_at(group->frame.get(), group->pc)) {
     uint32_t id = group->joins.back();
     Join& join = warp.joins[id];
     join.arrived |= group->mask;
@@ -136,7 +173,7 @@ bool Cluster::release_joins(uint64_t before) {
 }
 
 void Cluster::give_up_join(Warp& warp, uint32_t id) {
-  warp.unmet.push_back(warp.joins[id].pc);
+  warp.unmet.emplace_back(warp.joins[id].frame->program, warp.joins[id].pc);
   for (auto& group : warp.groups) {
     if (group->state == Group::State::free || std::erase(group->joins, id) == 0) continue;
     if (group->state != Group::State::parked || group->wait.kind != WaitKind::join || group->wait.pc != group->pc)
@@ -160,20 +197,23 @@ bool Cluster::gather(Warp& warp, uint32_t lanes, WaitKind kind) {
   group.wait = {.kind = kind, .pc = group.pc, .lanes = lanes, .since = clock};
   uint32_t here = 0;
   for (auto& other : warp.groups)
-    if (other->state == Group::State::parked && other->wait.kind == kind && other->wait.pc == group.pc)
+    if (other->state == Group::State::parked && other->wait.kind == kind && other->wait.pc == group.pc &&
+        other->frame == group.frame)
       here |= other->mask;
   if ((here & lanes & warp.live) != (lanes & warp.live)) return false;
 
   // All are here. They go on as one group, under the joins that they have in common.
   std::vector<uint32_t> common = group.joins;
   for (auto& other : warp.groups)
-    if (other->state == Group::State::parked && other->wait.kind == kind && other->wait.pc == group.pc) {
+    if (other->state == Group::State::parked && other->wait.kind == kind && other->wait.pc == group.pc &&
+        other->frame == group.frame) {
       auto [a, b] = std::mismatch(common.begin(), common.end(), other->joins.begin(), other->joins.end());
       common.erase(a, common.end());
     }
   std::vector<std::pair<std::vector<uint32_t>, uint32_t>> left;
   for (auto& other : warp.groups)
-    if (other->state == Group::State::parked && other->wait.kind == kind && other->wait.pc == group.pc) {
+    if (other->state == Group::State::parked && other->wait.kind == kind && other->wait.pc == group.pc &&
+        other->frame == group.frame) {
       left.emplace_back(other->joins, other->mask);
       if (other.get() == &group) continue;
       group.mask |= other->mask;
@@ -189,7 +229,7 @@ bool Cluster::gather(Warp& warp, uint32_t lanes, WaitKind kind) {
 /// Lanes exited: perhaps those that a gathering waited for.
 void Cluster::gathered(Warp& warp, Group& group) {
   Group* running = warp.group;
-  warp.group = &group;
+  warp.group = &group;  // no registers are touched
   WaitKind kind = group.wait.kind;
   uint32_t lanes = kind == WaitKind::aligned ? warp.live : group.wait.lanes;
   if (gather(warp, lanes, kind)) ready_.push_back(&group);

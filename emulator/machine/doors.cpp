@@ -43,14 +43,13 @@ GlobalMemory& Cluster::global() {
 }
 
 std::byte* Cluster::local(Warp& warp, int lane, uint64_t offset, uint64_t bytes) {
-  uint32_t size = warp.program.local_bytes;
+  uint32_t size = warp.frame().top_of(lane);
   if (offset + bytes > size || offset + bytes < offset)
     throw Trap(FaultCode::illegal_address,
-               fmt::format("access of {} bytes at local offset {:#x}: the thread has {} bytes of local memory", bytes,
-                           offset, size),
+               fmt::format("access of {} bytes at local offset {:#x}: the thread has {} bytes of local memory here",
+                           bytes, offset, size),
                "PTX ISA, local state space");
-  size_t thread = size_t{warp.index} * kLanes + static_cast<size_t>(lane);
-  return warp.cta.local.data() + thread * size + offset;
+  return warp.frames.stack(lane, static_cast<uint32_t>(offset));
 }
 
 std::byte* Cluster::generic(Warp& warp, int lane, uint64_t address, uint64_t bytes, Access access) {

@@ -2,15 +2,22 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <thread>
 
 #include "emulator/machine/program.h"
 
 namespace emu {
+namespace {
+
+// cooperative_groups/details/info.h, grid_workspace: its size, and the word that counts arrivals.
+constexpr uint64_t kWorkspaceBytes = 64;
+
+}  // namespace
 
 Grid::Grid(Device& device_, const Kernel& kernel_, const LaunchConfig& config_, std::span<const std::byte> parameters)
-    : device(device_), kernel(kernel_), program(*kernel_.program), config(config_), cluster_dim(config_.cluster) {
+    : device(device_), kernel(kernel_), program(kernel_.code->entry()), config(config_), cluster_dim(config_.cluster) {
   explicit_cluster = cluster_dim.count() > 1;
   cluster_count = config.grid.count() / cluster_dim.count();
   int slots = device.occupancy(kernel, static_cast<uint32_t>(config.block.count()), config.dynamic_shared_bytes);
@@ -23,12 +30,18 @@ Grid::Grid(Device& device_, const Kernel& kernel_, const LaunchConfig& config_, 
   if (!parameters_) throw std::bad_alloc();
   std::copy(parameters.begin(), parameters.end(), parameters_);
   device.memory().map_host(parameters_, bytes, "kernel parameters");
+  if (config.cooperative) {
+    workspace_ = device.memory().allocate(kWorkspaceBytes, "workspace of a cooperative launch");
+    if (!workspace_) throw std::bad_alloc();
+    std::memset(device.memory().writing(workspace_, kWorkspaceBytes), 0, kWorkspaceBytes);
+  }
   counters_.warps.resize((config.block.count() + kLanes - 1) / kLanes);
 }
 
 Grid::~Grid() {
   device.memory().unmap_host(parameters_, false);  // one a launch would crowd out what the program frees
   std::free(parameters_);
+  if (workspace_) device.memory().release(workspace_);
 }
 
 uint32_t Grid::dynamic_shared_offset() const {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "emulator/machine/cluster.h"
+#include "emulator/machine/code.h"
 #include "emulator/machine/device.h"
 
 namespace emu {
@@ -39,11 +40,19 @@ class Grid {
 
   Device& device;
   const Kernel& kernel;
-  const Program& program;
+  const Program& program;  ///< the kernel's own code; code() has that of the functions it calls
   const LaunchConfig config;
   Dim3 cluster_dim;  ///< CTAs of a cluster; 1x1x1 where none
   bool explicit_cluster = false;
   uint64_t cluster_count = 0;
+
+  KernelCode& code() const { return *kernel.code; }
+  /// Where an instruction comes from, and what it is.
+  Location location(uint32_t source) const { return code().module().location(source); }
+  const std::string& text(uint32_t source) const { return code().module().text(source); }
+
+  /// Where a cooperative launch keeps the barrier of its grid; 0 for another launch.
+  uint64_t workspace() const { return workspace_; }
 
   /// Launch parameters, at an address that kernels may use.
   const std::byte* parameters() const { return parameters_; }
@@ -95,6 +104,7 @@ class Grid {
 
   std::vector<Sm> sms_;
   std::byte* parameters_ = nullptr;
+  uint64_t workspace_ = 0;
   std::map<Key, Resident> residents_;
   std::set<Key> runnable_, waiting_;  // who can run; who has ended or waits for admission. The others are running_
   std::vector<Key> running_;

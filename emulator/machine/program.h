@@ -73,10 +73,11 @@ struct Instruction {
   uint32_t target = 0;                      ///< branches: where to
   uint32_t reconverge = kNoReconvergence;   ///< where lanes that part here meet again
   uint32_t touched = 0, touched_count = 0;  ///< ranges of the warp's file in Program::touched
-  uint32_t source = 0;                      ///< index of the parser's instruction, for text and location
-  bool aligned = false;                     ///< all lanes of the warp must be here together
-  bool visible = false;  ///< other clusters can tell when it happens: admitted in (clock, cluster) order
-  bool drains = false;   ///< a register dependency on pending tensor-memory loads is resolved by the instruction itself
+  uint32_t source = 0;         ///< number of the parser's instruction among all of the module, for text and location
+  bool aligned = false;        ///< all lanes of the warp must be here together
+  bool visible = false;        ///< other clusters can tell when it happens: admitted in (clock, cluster) order
+  bool changes_frame = false;  ///< a call, or a return from one
+  bool drains = false;  ///< a register dependency on pending tensor-memory loads is resolved by the instruction itself
   static constexpr uint32_t kNoReconvergence = 0xFFFFFFFF;
 };
 
@@ -128,7 +129,9 @@ struct WarpValue {
     shared_address,     ///< `value` = offset of a shared variable in the CTA's window; 32-bit shared::cta address
     dynamic_shared,     ///< same, relative to where dynamic shared memory starts
     parameter_address,  ///< `value` = offset in the parameter block; generic address
-    local_address,      ///< `value` = offset in the thread's local memory; not a generic address
+    local_address,      ///< `value` = offset in the frame's part of the thread's stack; not a generic address
+    workspace_low,      ///< %envreg2, %envreg1: where a cooperative launch keeps its barrier; 0 in others
+    workspace_high,
   };
   What what;
   uint32_t offset = 0;  ///< in the warp's file
@@ -147,6 +150,21 @@ struct Range {  ///< bytes of the warp's file
   uint32_t begin = 0, end = 0;
 };
 
+/// What a call takes and gives back: parameters in memory are copied between the frames of caller and callee, those in
+/// registers from and to a register.
+struct Argument {
+  Slot slot = Slot::none();  ///< a register or a constant; absent: in memory
+  uint32_t offset = 0;       ///< in memory: from the start of the frame's part of the thread's stack
+  uint32_t bytes = 0;
+};
+
+struct CallSite {
+  uint32_t function = kIndirect;  ///< index into the module's functions
+  std::vector<Argument> arguments, results;
+  std::vector<uint32_t> targets;  ///< .calltargets of an indirect call; empty: any function
+  static constexpr uint32_t kIndirect = 0xFFFFFFFF;
+};
+
 struct Program {
   std::string name;         ///< mangled
   std::string pretty_name;  ///< demangled, without the parameter list
@@ -156,13 +174,18 @@ struct Program {
   std::vector<std::byte> constants;  ///< 64-byte aligned start not guaranteed: loads are unaligned
   std::vector<WarpValue> warp_values;
   std::vector<SharedVariable> shared_variables;
-  std::vector<Location> locations;    ///< by Instruction::source
-  std::vector<std::string> text;      ///< opcode as spelled, by Instruction::source
+  uint32_t first_source = 0;          ///< Instruction::source of the first one
   std::vector<std::string> refusals;  ///< why instructions could not be bound
   uint32_t warp_file_bytes = 0;
   uint32_t static_shared_bytes = 0;  ///< window offset of the end of static variables
   uint32_t dynamic_shared_align = 16;
-  uint32_t local_bytes = 0;
+  uint32_t local_bytes = 0;  ///< of .local variables
+  uint32_t stack_bytes = 0,
+           stack_align = 16;  ///< what a frame takes of its thread's stack: local memory, and parameters of calls
+  std::vector<uint32_t> frame_values;         ///< indices into warp_values of those that depend on where the frame lies
+  std::vector<Argument> parameters, results;  ///< of a .func
+  std::vector<CallSite> calls;
+  bool allocates = false;  ///< it has alloca or stackrestore
   bool uses_tensor_memory = false;
 };
 

@@ -62,13 +62,22 @@ uint64_t Cluster::fingerprint() const {
   uint64_t hash = 0;
   for (const auto& cta : ctas)
     for (const auto& warp : cta->warps) {
-      for (const auto& group : warp->groups)
-        if (group->state != Group::State::free) hash = mix(hash ^ group->pc ^ (uint64_t{group->mask} << 32));
-      const std::byte* file = warp->file();
-      for (uint32_t i = 0; i + 8 <= warp->file_bytes(); i += 8) {
-        uint64_t word;
-        std::memcpy(&word, file + i, 8);
-        hash = (std::rotl(hash, 5) ^ word) * kGoldenRatio;
+      std::vector<const Frame*> seen;
+      auto add_registers = [&](const Frame& frame) {
+        if (std::find(seen.begin(), seen.end(), &frame) != seen.end()) return;
+        seen.push_back(&frame);
+        for (uint32_t i = 0; i + 8 <= frame.program->warp_file_bytes; i += 8) {
+          uint64_t word;
+          std::memcpy(&word, frame.file() + i, 8);
+          hash = (std::rotl(hash, 5) ^ word) * kGoldenRatio;
+        }
+      };
+      for (const auto& group : warp->groups) {
+        if (group->state == Group::State::free) continue;
+        hash = mix(hash ^ group->pc ^ (uint64_t{group->mask} << 32));
+        // What callers hold cannot change before their callee returns, which is a change of its own.
+        add_registers(*group->frame);
+        hash = mix(hash ^ group->frame->depth);
       }
     }
   return hash;

@@ -30,6 +30,13 @@ struct Trap : std::runtime_error {
   std::string source;
 };
 
+/// assert() in a kernel: one line for each thread whose condition was false, as CUDA prints them.
+struct AssertionFailed : Trap {
+  AssertionFailed(const std::string& message, std::string lines)
+      : Trap(FaultCode::assert_failed, message, "CUDA programming guide, Assertion"), lines(std::move(lines)) {}
+  std::string lines;
+};
+
 /// An instruction, modifier or type that the emulator knows of but does not execute.
 struct Unimplemented : Trap {
   explicit Unimplemented(const std::string& what) : Trap(FaultCode::illegal_instruction, what) {}

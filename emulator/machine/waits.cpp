@@ -19,7 +19,7 @@ Group& Cluster::park(Warp& warp, uint32_t lanes, const Wait& wait, uint32_t resu
   Group* group = warp.group;
   uint32_t waiting_pc = group->pc;
   if (lanes != group->mask) {
-    group = &split(warp, lanes, resume_pc, warp.program.code[waiting_pc].reconverge);
+    group = &split(warp, lanes, resume_pc, warp.program().code[waiting_pc].reconverge);
     std::erase(ready_, group);
   }
   group->pc = resume_pc;
@@ -55,6 +55,7 @@ void Cluster::wake_later(Group& group, uint64_t cycles) {
                        if (group.state != Group::State::parked) return;
                        if (group.wait.kind == WaitKind::mbarrier) {
                          std::erase(ctas[group.wait.cta_rank]->mbarrier_waiters, &group);
+                         const InFrame registers(*group.warp, *group.frame);
                          group.warp->set_predicate(group.wait.result, 0, group.mask);
                        }
                        wake(group);
@@ -106,7 +107,10 @@ void Cluster::mbarrier_store(uint32_t address, uint64_t word, bool phase_complet
     return true;
   });
   for (Group* group : woken) {
-    group->warp->set_predicate(group->wait.result, kAllLanes, group->mask);
+    {
+      const InFrame registers(*group->warp, *group->frame);
+      group->warp->set_predicate(group->wait.result, kAllLanes, group->mask);
+    }
     wake(*group);
   }
 }
@@ -164,6 +168,7 @@ void Cluster::barrier_check(Cta& cta, uint32_t number) {
   for (auto& waiter : waiting) {
     if (waiter.result.present()) {
       Warp& warp = *waiter.group->warp;
+      const InFrame registers(warp, *waiter.group->frame);
       if (waiter.result.bytes == 0) {
         bool value = waiter.all ? trues == votes : trues != 0;
         warp.set_predicate(waiter.result, value ? kAllLanes : 0, waiter.group->mask);

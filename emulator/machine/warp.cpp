@@ -1,10 +1,5 @@
 #include "emulator/machine/warp.h"
 
-#include <sys/mman.h>
-
-#include <cstdlib>
-#include <new>
-
 #include "emulator/machine/address.h"
 #include "emulator/machine/cluster.h"
 #include "emulator/machine/grid.h"
@@ -27,20 +22,13 @@ void WarpCounters::add(const WarpCounters& other) {
   tmem_stores += other.tmem_stores;
 }
 
-void Warp::Free::operator()(std::byte* p) const {
-  std::free(p);
-}
-
-namespace {
-
 /// Value of a special register for one lane.
-uint64_t warp_value(const Warp& warp, const WarpValue& value, uint32_t lane) {
+uint64_t Warp::value(const WarpValue& value, uint32_t lane) const {
   using What = WarpValue::What;
-  const Cta& cta = warp.cta;
   const Cluster& cluster = cta.cluster;
   const Grid& grid = cluster.grid;
   const Dim3& block = grid.config.block;
-  uint32_t thread = warp.index * kLanes + lane;
+  uint32_t thread = index * kLanes + lane;
   Dim3 cluster_index = grid.cluster_index(cluster.id);
   const Dim3& shape = grid.cluster_dim;
   uint32_t shared_base = cta.rank << 24;
@@ -72,7 +60,7 @@ uint64_t warp_value(const Warp& warp, const WarpValue& value, uint32_t lane) {
     case What::laneid:
       return lane;
     case What::warpid:
-      return warp.index;
+      return index;
     case What::nwarpid:
       return grid.device.chip().threads_per_sm / kLanes;
     case What::smid:
@@ -136,56 +124,70 @@ uint64_t warp_value(const Warp& warp, const WarpValue& value, uint32_t lane) {
     case What::parameter_address:
       return reinterpret_cast<uint64_t>(grid.parameters()) + static_cast<uint64_t>(value.value);
     case What::local_address:
-      return static_cast<uint64_t>(value.value);
+      return static_cast<uint64_t>(value.value);  // and where the frame lies: see new_frame
+    case What::workspace_low:
+      return grid.workspace() & 0xFFFFFFFFu;
+    case What::workspace_high:
+      return grid.workspace() >> 32;
   }
   return 0;
 }
 
-}  // namespace
+Warp::Warp(Cta& cta_, const Program& program, uint32_t index_, uint32_t threads)
+    : cta(cta_), index(index_), lanes_at_start(threads >= 32 ? kAllLanes : (1u << threads) - 1), live(lanes_at_start) {
+  group = new_group(new_frame(program, 0), 0, live, {});
+  enter(*group);
+}
 
-Warp::Warp(Cta& cta_, const Program& program_, uint32_t index_, uint32_t threads)
-    : cta(cta_),
-      program(program_),
-      index(index_),
-      lanes_at_start(threads >= 32 ? kAllLanes : (1u << threads) - 1),
-      live(lanes_at_start) {
-  size_t bytes = (size_t{program.warp_file_bytes} + 63) / 64 * 64 + 64;
-  file_.reset(static_cast<std::byte*>(std::aligned_alloc(64, bytes)));
-  if (!file_) throw std::bad_alloc();
-  // Uninitialised registers hold a pattern that is no plausible value: 0xA5A5A5A5 is a huge address and a tiny negative
-  // float.
-  std::memset(file_.get(), 0xA5, bytes);
-  for (const WarpValue& value : program.warp_values) {
-    if (value.bytes == 0) {  // a predicate
-      uint32_t bits = warp_value(*this, value, 0) ? kAllLanes : 0;
-      std::memcpy(file_.get() + value.offset, &bits, 4);
-      continue;
+Warp::~Warp() = default;
+
+FramePointer Warp::new_frame(const Program& program, uint32_t base) {
+  bool fresh;
+  Frame& frame = *frames.take(program, fresh);
+  FramePointer pointer(&frame);
+  if (fresh)
+    for (const WarpValue& known : program.warp_values) {
+      std::byte* at = frame.file() + known.offset;
+      if (known.bytes == 0) {  // a predicate
+        uint32_t bits = value(known, 0) ? kAllLanes : 0;
+        std::memcpy(at, &bits, 4);
+        continue;
+      }
+      for (uint32_t lane = 0; lane < kLanes; ++lane) {
+        uint64_t v = value(known, lane);
+        std::memcpy(at + lane * known.bytes, &v, known.bytes);
+      }
     }
-    for (uint32_t lane = 0; lane < kLanes; ++lane) {
-      uint64_t v = warp_value(*this, value, lane);
-      std::memcpy(file_.get() + value.offset + lane * value.bytes, &v, value.bytes);
-    }
+  frame.base = base;
+  frames.reserve(base + program.stack_bytes);
+  if (program.allocates) frame.top.fill(base + program.stack_bytes);
+  for (uint32_t i : program.frame_values) {
+    const WarpValue& known = program.warp_values[i];
+    uint64_t v = base + static_cast<uint64_t>(known.value);
+    for (uint32_t lane = 0; lane < kLanes; ++lane)
+      std::memcpy(frame.file() + known.offset + lane * known.bytes, &v, known.bytes);
   }
+  return pointer;
 }
 
 bool Warp::strict() const {
   return cta.cluster.grid.device.options().strict;
 }
 
-Group* Warp::new_group(uint32_t pc, uint32_t mask, const std::vector<uint32_t>& with_joins) {
+Group* Warp::new_group(const FramePointer& in, uint32_t pc, uint32_t mask, const std::vector<uint32_t>& with_joins) {
   for (auto& candidate : groups)
     if (candidate->state == Group::State::free) {
       Group* g = candidate.get();
-      g->pc = pc, g->mask = mask, g->joins = with_joins, g->admitted = false, g->wait = {};
+      g->frame = in, g->pc = pc, g->mask = mask, g->joins = with_joins, g->admitted = false, g->wait = {};
       return g;
     }
   groups.push_back(std::make_unique<Group>());
   Group* g = groups.back().get();
-  g->warp = this, g->pc = pc, g->mask = mask, g->joins = with_joins;
+  g->warp = this, g->frame = in, g->pc = pc, g->mask = mask, g->joins = with_joins;
   return g;
 }
 
-uint32_t Warp::new_join(uint32_t pc, uint32_t expected) {
+uint32_t Warp::new_join(const Frame* frame, uint32_t pc, uint32_t expected) {
   uint32_t id;
   if (!free_joins.empty()) {
     id = free_joins.back();
@@ -194,7 +196,7 @@ uint32_t Warp::new_join(uint32_t pc, uint32_t expected) {
     id = static_cast<uint32_t>(joins.size());
     joins.emplace_back();
   }
-  joins[id] = {.pc = pc, .expected = expected, .arrived = 0};
+  joins[id] = {.frame = frame, .pc = pc, .expected = expected, .arrived = 0};
   return id;
 }
 

@@ -1,10 +1,12 @@
 #pragma once
-// A warp: one file of registers for its 32 lanes, and the groups its lanes run in.
+// A warp: files of registers for its 32 lanes, and the groups its lanes run in.
 //
 // A group is a set of lanes with one program counter. A warp starts as one group; a branch that its lanes take
 // differently, or a wait that only some of them pass, parts it, and each part runs on its own, fairly scheduled. Parts
 // meet again at a join: the immediate post-dominator of the branch, where each waits for the others (or for their
-// exit).
+// exit). Lanes that part inside a function and do not meet there meet where it returns to.
+//
+// A call makes a frame (frame.h): the function's own registers, and its part of the threads' stacks.
 
 #include <cstring>
 #include <map>
@@ -12,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/machine/frame.h"
 #include "emulator/machine/program.h"
 
 namespace emu {
@@ -23,9 +26,11 @@ class Warpgroup;
 
 /// Where the parts of a group meet again.
 struct Join {
+  const Frame* frame = nullptr;  ///< the same place in another call is another place
   uint32_t pc = 0;
   uint32_t expected = 0;  ///< lanes that will come, or have come
   uint32_t arrived = 0;
+  bool is_at(const Frame* in, uint32_t at) const { return pc == at && frame == in; }
 };
 
 /// Why a group does not run.
@@ -58,6 +63,7 @@ struct Wait {
 
 struct Group {
   Warp* warp = nullptr;
+  FramePointer frame;
   uint32_t pc = 0;
   uint32_t mask = 0;
   std::vector<uint32_t> joins;  ///< indices into Warp::joins, innermost last
@@ -71,6 +77,7 @@ struct Group {
 /// isa/tcgen05_ldst.cpp.
 struct PendingTensorAccess {
   const Instruction* instruction = nullptr;
+  FramePointer frame = {};  ///< whose registers it loads
   uint32_t mask = 0;
   uint64_t id = 0;
   bool is_load = false;
@@ -99,11 +106,12 @@ struct WarpCounters {
 class Warp {
  public:
   Warp(Cta& cta, const Program& program, uint32_t index, uint32_t threads);
+  ~Warp();
   Warp(const Warp&) = delete;
   Warp& operator=(const Warp&) = delete;
 
   Cta& cta;
-  const Program& program;
+  Frames frames;                  ///< outlives the groups, which hold them
   const uint32_t index;           ///< in the CTA
   const uint32_t lanes_at_start;  ///< fewer than 32 in the last warp of an odd block
   uint32_t live;                  ///< lanes that have not exited
@@ -112,7 +120,8 @@ class Warp {
   std::vector<std::unique_ptr<Group>> groups;
   std::vector<Join> joins;
   std::vector<uint32_t> free_joins;
-  std::vector<uint32_t> unmet;               ///< where lanes no longer wait for one another: it kept some from going on
+  /// Where lanes no longer wait for one another: it kept some from going on.
+  std::vector<std::pair<const Program*, uint32_t>> unmet;
   std::vector<PendingTensorAccess> pending;  ///< in issue order
   std::map<uint32_t, BulkGroups> bulk;       ///< by lane
   /// By lane: when its last tcgen05 asynchronous operation shows its result, and that operation's number.
@@ -124,23 +133,36 @@ class Warp {
   bool registers_held = false;           ///< the tensor core has some of its registers (wgmma)
   WarpCounters counters;
 
-  std::byte* file() { return file_.get(); }
-  uint32_t file_bytes() const { return program.warp_file_bytes; }
+  /// Makes `g` the running group: registers are those of its frame from now on.
+  void enter(Group& g) {
+    group = &g;
+    use(*g.frame);
+  }
+  /// Registers are those of `frame` from now on.
+  void use(Frame& frame) {
+    frame_ = &frame;
+    file_ = frame.file();
+    program_ = frame.program;
+    constants_ = program_->constants.data();
+  }
+  Frame& frame() const { return *frame_; }
+  std::byte* file() { return file_; }
+  uint32_t file_bytes() const { return program_->warp_file_bytes; }
+  const Program& program() const { return *program_; }
 
   // Slots. T is the lane type; 32 of them lie side by side.
   template <class T>
   const T* read(const Slot& slot) const {
-    const std::byte* bank = slot.bank == Slot::warp ? file_.get() : program.constants.data();
-    return reinterpret_cast<const T*>(bank + slot.offset);
+    return reinterpret_cast<const T*>((slot.bank == Slot::warp ? file_ : constants_) + slot.offset);
   }
   template <class T>
   T* write(const Slot& slot) {
-    return reinterpret_cast<T*>(file_.get() + slot.offset);
+    return reinterpret_cast<T*>(file_ + slot.offset);
   }
   /// One bit per lane.
   uint32_t predicate(const Slot& slot) const {
     uint32_t bits;
-    std::memcpy(&bits, (slot.bank == Slot::warp ? file_.get() : program.constants.data()) + slot.offset, 4);
+    std::memcpy(&bits, (slot.bank == Slot::warp ? file_ : constants_) + slot.offset, 4);
     return slot.negated ? ~bits : bits;
   }
   /// Sets the predicate of the active lanes, leaves the others'.
@@ -148,9 +170,9 @@ class Warp {
   void set_predicate(const Slot& slot, uint32_t bits, uint32_t lanes) {
     if (!slot.present()) return;
     uint32_t old;
-    std::memcpy(&old, file_.get() + slot.offset, 4);
+    std::memcpy(&old, file_ + slot.offset, 4);
     old = (old & ~lanes) | (bits & lanes);
-    std::memcpy(file_.get() + slot.offset, &old, 4);
+    std::memcpy(file_ + slot.offset, &old, 4);
   }
   /// A slot of 4 or 8 bytes per lane, as 64 bits.
   uint64_t scalar(const Slot& slot, int lane) const {
@@ -163,19 +185,38 @@ class Warp {
     uint64_t sum = base + static_cast<uint64_t>(operand.offset);
     return operand.base.present() && operand.base.bytes == 4 ? static_cast<uint32_t>(sum) : sum;
   }
-  const Slot& listed(uint32_t list, uint32_t i) const { return program.slot_lists[list + i]; }
+  const Slot& listed(uint32_t list, uint32_t i) const { return program_->slot_lists[list + i]; }
 
-  Group* new_group(uint32_t pc, uint32_t mask, const std::vector<uint32_t>& joins);
-  uint32_t new_join(uint32_t pc, uint32_t expected);
+  Group* new_group(const FramePointer& frame, uint32_t pc, uint32_t mask, const std::vector<uint32_t>& joins);
+  uint32_t new_join(const Frame* frame, uint32_t pc, uint32_t expected);
+
+  /// A frame for `program` whose part of the threads' stacks starts at `base`, with what a warp knows from its start.
+  FramePointer new_frame(const Program& program, uint32_t base);
 
   /// LADDER_STRICT: what the ISA asks for and silicon supplies anyway is not supplied.
   bool strict() const;
 
+  /// What a register that a warp knows from its start holds in one lane.
+  uint64_t value(const WarpValue& value, uint32_t lane) const;
+
  private:
-  struct Free {
-    void operator()(std::byte* p) const;
-  };
-  std::unique_ptr<std::byte[], Free> file_;
+  Frame* frame_ = nullptr;
+  std::byte* file_ = nullptr;  // of frame_
+  const Program* program_ = nullptr;
+  const std::byte* constants_ = nullptr;
+};
+
+/// For as long as it lives, a warp's registers are those of another frame: that of a group that waits, or of an
+/// operation that was issued there.
+class InFrame {
+ public:
+  InFrame(Warp& warp, Frame& frame) : warp_(warp), before_(&warp.frame()) { warp_.use(frame); }
+  ~InFrame() { warp_.use(*before_); }
+  InFrame(const InFrame&) = delete;
+
+ private:
+  Warp& warp_;
+  Frame* before_;
 };
 
 /// Calls f(lane) for each set bit, lowest first.

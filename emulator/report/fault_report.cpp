@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "emulator/machine/decoder.h"
 #include "emulator/machine/grid.h"
 #include "emulator/machine/mbarrier.h"
 
@@ -71,31 +72,68 @@ std::string describe_mbarrier(const Cluster& cluster, uint32_t address, const st
       if (state.tx_bytes < 0) text += fmt::format(", {} bytes more than were expected", -state.tx_bytes);
     }
   }
-  const auto& locations = cluster.grid.program.locations;
-  std::string initialised = describe_location(locations[history.initialised_by]);
+  std::string initialised = describe_location(cluster.grid.location(history.initialised_by));
   if (history.signals.empty())
     return fmt::format("{}{}nobody has signalled it since its mbarrier.init, {}", text, new_line, initialised);
   text += fmt::format("{}initialised: {}", new_line, initialised);
   for (const auto& signal : history.signals)
     text += fmt::format("{}signalled so far: {}, warp {}, {} ({}, last at cycle {})", new_line, signal.what,
-                        signal.warp, describe_location(locations[signal.source]),
+                        signal.warp, describe_location(cluster.grid.location(signal.source)),
                         plural(static_cast<int64_t>(signal.times), "time"), signal.last_clock);
   return text;
+}
+
+std::vector<std::string> describe_calls(const Cluster& cluster, const Frame& innermost) {
+  constexpr size_t kShown = 6;  // of each end of a long chain
+  struct Step {
+    std::string text;
+    size_t times;  // a recursion repeats itself
+  };
+  std::vector<Step> steps;
+  for (const Frame* frame = &innermost; frame->parent; frame = frame->parent.get()) {
+    const Program& caller = *frame->parent->program;
+    std::string text = fmt::format("in {}, called at {} of {}", pretty_name(frame->program->name),
+                                   describe_location(cluster.grid.location(caller.code[frame->return_pc - 1].source)),
+                                   pretty_name(caller.name));
+    if (!steps.empty() && steps.back().text == text)
+      ++steps.back().times;
+    else
+      steps.push_back({std::move(text), 1});
+  }
+  std::vector<std::string> chain;
+  for (const Step& step : steps)
+    chain.push_back(step.times == 1 ? step.text : fmt::format("{}: {} times", step.text, step.times));
+  if (chain.size() > 2 * kShown + 1) {
+    size_t left_out = chain.size() - 2 * kShown;
+    auto from = chain.begin() + kShown;
+    *from = fmt::format("... {} calls more", left_out);
+    chain.erase(from + 1, chain.end() - kShown);
+  }
+  return chain;
 }
 
 std::string report_trap(const Cluster& cluster, const Origin& who, const Trap& trap) {
   const Program& program = cluster.grid.program;
   const Cta& cta = *cluster.ctas[who.cta_rank];
+  std::string first;
+  if (const auto* assertion = dynamic_cast<const AssertionFailed*>(&trap)) first = assertion->lines;
   std::string lane = who.lane >= 0 ? fmt::format(", lane {}", who.lane) : "";
-  std::string text = fmt::format("========= Emulated {}: {} stopped\n",
-                                 cluster.grid.device.chip().device_name.substr(7, 4), program.pretty_name);
+  std::string text = first + fmt::format("========= Emulated {}: {} stopped\n",
+                                         cluster.grid.device.chip().device_name.substr(7, 4), program.pretty_name);
   text += fmt::format("=========     {}\n", trap.what());
   if (dynamic_cast<const mbarrier::Fault*>(&trap))
     text += fmt::format("=========     {}: {}\n", describe_shared(cluster, cluster.last_mbarrier),
                         describe_mbarrier(cluster, cluster.last_mbarrier, "\n=========       "));
-  text += fmt::format("=========     at {}\n", describe_location(program.locations[who.source]));
+  text += fmt::format("=========     at {}\n", describe_location(cluster.grid.location(who.source)));
   text += fmt::format("=========     by block ({},{},{}), warp {}{}: {}\n", cta.index.x, cta.index.y, cta.index.z,
-                      who.warp, lane, program.text[who.source]);
+                      who.warp, lane, cluster.grid.text(who.source));
+  // What an asynchronous operation does wrong is not the fault of what its warp runs by then.
+  const Group* group = cta.warps.size() > who.warp ? cta.warps[who.warp]->group : nullptr;
+  if (group && group->frame &&
+      cluster.grid.code().module().function_of(who.source) ==
+          cluster.grid.code().module().function_of(group->frame->program->first_source))
+    for (const std::string& call : describe_calls(cluster, *group->frame))
+      text += fmt::format("=========     {}\n", call);
   if (!trap.source.empty()) text += fmt::format("=========     rule: {}\n", trap.source);
   return text;
 }

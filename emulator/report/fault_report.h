@@ -2,6 +2,7 @@
 // What a person reads when a kernel ends badly: where, who, what, which rule.
 
 #include <string>
+#include <vector>
 
 #include "emulator/machine/cluster.h"
 #include "emulator/machine/trap.h"
@@ -15,6 +16,9 @@ std::string describe_shared(const Cluster& cluster, uint32_t address);
 
 /// What an mbarrier is in the middle of, and who has initialised and signalled it, each on a line of its own.
 std::string describe_mbarrier(const Cluster& cluster, uint32_t address, const std::string& new_line);
+
+/// How a frame came to be, the innermost call first: "in inner, called at file.cu:12 of outer".
+std::vector<std::string> describe_calls(const Cluster& cluster, const Frame& innermost);
 
 std::string report_trap(const Cluster& cluster, const Origin& who, const Trap& trap);
 std::string report_hang(const Cluster& cluster);

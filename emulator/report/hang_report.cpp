@@ -97,9 +97,8 @@ std::string describe_wait(const Cluster& cluster, const Group& group) {
 
 std::string report_hang(const Cluster& cluster) {
   const Grid& grid = cluster.grid;
-  const Program& program = grid.program;
   std::string text = fmt::format("========= Emulated {}: {} hangs: no thread of the {} can go on\n",
-                                 grid.device.chip().device_name.substr(7, 4), program.pretty_name,
+                                 grid.device.chip().device_name.substr(7, 4), grid.program.pretty_name,
                                  cluster.ctas.size() > 1 ? "cluster" : "block");
   for (const auto& cta : cluster.ctas) {
     text += fmt::format("=========     block ({},{},{}) at virtual cycle {}\n", cta->index.x, cta->index.y,
@@ -110,11 +109,13 @@ std::string report_hang(const Cluster& cluster) {
     for (const auto& warp : cta->warps)
       for (const auto& group : warp->groups) {
         if (group->state == Group::State::free) continue;
-        const Instruction& at = program.code[std::min<size_t>(
-            group->state == Group::State::parked ? group->wait.pc : group->pc, program.code.size() - 1)];
-        std::string what =
-            fmt::format("at {}: {}\n=========         {}", describe_location(program.locations[at.source]),
-                        program.text[at.source], describe_wait(cluster, *group));
+        const std::vector<Instruction>& code = group->frame->program->code;
+        const Instruction& at =
+            code[std::min<size_t>(group->state == Group::State::parked ? group->wait.pc : group->pc, code.size() - 1)];
+        std::string what = fmt::format("at {}: {}", describe_location(grid.location(at.source)), grid.text(at.source));
+        for (const std::string& call : describe_calls(cluster, *group->frame))
+          what += fmt::format("\n=========         {}", call);
+        what += fmt::format("\n=========         {}", describe_wait(cluster, *group));
         auto [it, fresh] = who_by_what.try_emplace(what);
         if (fresh) order.push_back(what);
         it->second.emplace_back(warp->index, lanes_text(group->mask, warp->lanes_at_start));

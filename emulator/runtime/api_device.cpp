@@ -124,6 +124,9 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
     require(static_cast<unsigned>(limit) < runtime.settings.limits.size());
     auto& found = runtime.settings.limits[limit];
     require(found.has_value(), cudaErrorUnsupportedLimit);
+    if (limit == cudaLimitMallocHeapSize && !runtime.device().heap().set_bytes(value))
+      throw ApiError{cudaErrorInvalidValue,
+                     "cudaLimitMallocHeapSize: a kernel has used malloc() already; set it before the first one does"};
     found = value;
   });
 }

@@ -120,7 +120,12 @@ std::shared_ptr<Module> Image::module(Runtime& runtime) {
 void Image::unload(Device* device) {
   const std::lock_guard lock(mutex_);
   if (module_ && device)
-    for (const Variable& variable : module_->variables) device->memory().release(variable.address);
+    for (const Variable& variable : module_->variables) {
+      if (variable.managed)
+        device->memory().unmap_host(reinterpret_cast<void*>(variable.address));
+      else
+        device->memory().release(variable.address);
+    }
   module_.reset();
   failed_.reset();
 }

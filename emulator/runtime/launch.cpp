@@ -69,6 +69,12 @@ class Checker {
   }
 
   void check_block() const {
+    const Dim3& required = loaded_.kernel->required_block;
+    if (required.count() > 0 && (block_.x != required.x || block_.y != required.y || block_.z != required.z))
+      refuse(cudaErrorInvalidValue,
+             fmt::format("a block of {} threads; the kernel was compiled for blocks of exactly {} "
+                         "(.reqntid, __block_size__): launch those",
+                         text(block_), text(required)));
     const uint32_t most = loaded_.kernel->max_threads_per_block;
     if (block_.count() > most)
       refuse(cudaErrorInvalidValue, fmt::format("a block of {} threads; the kernel was compiled for at most {} "

@@ -22,9 +22,11 @@ Ticket Queue::push(std::function<void()> work) {
 }
 
 void Queue::wait(Ticket ticket) {
-  if (done(ticket)) return;
-  std::unique_lock lock(mutex_);
-  ended_.wait(lock, [&] { return done(ticket); });
+  if (!done(ticket)) {
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [&] { return done(ticket); });
+  }
+  on_waited_();
 }
 
 void Queue::wait_all() {

@@ -21,8 +21,10 @@ using Ticket = uint64_t;
 
 class Queue {
  public:
-  /// `on_exception`: told of what an operation threw; the queue goes on.
-  explicit Queue(std::function<void(const std::exception&)> on_exception) : on_exception_(std::move(on_exception)) {}
+  /// `on_exception`: told of what an operation threw; the queue goes on. `on_waited`: called by each thread that has
+  /// waited for operations.
+  Queue(std::function<void(const std::exception&)> on_exception, std::function<void()> on_waited)
+      : on_exception_(std::move(on_exception)), on_waited_(std::move(on_waited)) {}
 
   Ticket push(std::function<void()> work);
 
@@ -46,6 +48,7 @@ class Queue {
   void work();
 
   const std::function<void(const std::exception&)> on_exception_;
+  const std::function<void()> on_waited_;
   std::mutex mutex_;
   std::condition_variable issued_, ended_;
   std::deque<std::function<void()>> pending_;

@@ -49,7 +49,17 @@ Device& Runtime::device() {
   return *device_;
 }
 
+void Runtime::show_printed() {
+  const std::lock_guard lock(mutex_);
+  if (!device_) return;
+  const std::string text = device_->take_printed();
+  if (text.empty()) return;
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
 void Runtime::poison(const Fault& fault) {
+  show_printed();
   std::fflush(stdout);
   std::fwrite(fault.report.data(), 1, fault.report.size(), stderr);
   if (!fault.report.ends_with('\n')) std::fputc('\n', stderr);

@@ -35,8 +35,9 @@ class Runtime {
   std::mutex& code_mutex() { return code_mutex_; }
 
   Queue queue{[this](const std::exception& error) {
-    poison({cudaErrorUnknown, std::string("emulator: internal error: ") + error.what()});
-  }};
+                poison({cudaErrorUnknown, std::string("emulator: internal error: ") + error.what()});
+              },
+              [this] { show_printed(); }};
   Streams streams{queue};
   Events events{queue, streams};
   Registry registry;
@@ -44,6 +45,9 @@ class Runtime {
   HostMemory host_memory;
   Pools pools;
   Settings settings;
+
+  /// What kernels have printed goes to stdout, as CUDA lets it whenever the host waits for the device.
+  void show_printed();
 
   /// A kernel faulted: from now on every call that needs the context returns this error.
   void poison(const Fault& fault);

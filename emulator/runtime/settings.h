@@ -1,5 +1,6 @@
 #pragma once
-// What a program may set about the device and read back. None of it changes what the emulator does.
+// What a program may set about the device and read back. Only the size of the heap (cudaLimitMallocHeapSize) changes
+// what the emulator does.
 
 #include <array>
 #include <cstddef>
