@@ -4,6 +4,7 @@
 #include <string>
 
 #include "emulator/isa/convert_number.h"
+#include "emulator/isa/convert_scale.h"
 #include "emulator/isa/families.h"
 #include "emulator/isa/lanes.h"
 
@@ -322,6 +323,7 @@ void bind_cvt(Binder& binder) {
   std::string_view to = modifiers[modifiers.size() - 2], from = modifiers.back();
   binder.take(to);
   binder.take(from);
+  if (bind_scale(binder, to, from, rounding)) return;
   if (!c.ftz && !c.saturate) {
     if (std::optional<Small> pair = small_pair(to)) return bind_pair(binder, *pair, from, rounding);
     if (to == "tf32") return bind_tf32(binder, from, rounding);

@@ -20,6 +20,8 @@ std::span<const Entry> mbarrier_entries();    // mbarrier
 std::span<const Entry> tma_entries();         // cp.async.bulk...
 std::span<const Entry> tcgen05_entries();     // tcgen05
 std::span<const Entry> wgmma_entries();       // wgmma
+std::span<const Entry> video_entries();       // vadd, vadd2, vadd4, ...
+std::span<const Entry> refused_entries();     // textures, surfaces, multimem
 
 /// exit, and a kernel's ret. In control.cpp.
 void bind_exit(Binder& binder);

@@ -27,6 +27,8 @@ const std::vector<Entry>& table() {
              tma_entries(),
              tcgen05_entries(),
              wgmma_entries(),
+             video_entries(),
+             refused_entries(),
          })
       // clang-format on
       all.insert(all.end(), family.begin(), family.end());
