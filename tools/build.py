@@ -33,12 +33,21 @@ def rungs():
     return sorted(path.name for path in (FOLDER / "bin").glob("step[0-9][0-9]_*") if os.access(path, os.X_OK))
 
 
-def rung(name):
-    """The executable called `name`, which may be just `step01`."""
-    found = [each for each in rungs() if each == name or each.split("_")[0] == name]
+def _the_one(name, there):
+    found = [each for each in there if each == name or each.split("_")[0] == name]
     if len(found) != 1:
-        raise Refusal(f"{name}: no such rung; there are {', '.join(rungs())}.")
-    return FOLDER / "bin" / found[0]
+        raise Refusal(f"{name}: no such rung; there are {', '.join(there)}.")
+    return found[0]
+
+
+def named(name):
+    """The rung called `name`, which may be just `step01`. Looks at the sources: nothing need be built."""
+    return _the_one(name, sorted(path.parent.name for path in ROOT.glob("step[0-9][0-9]_*/main.cpp")))
+
+
+def rung(name):
+    """The executable of the rung called `name`."""
+    return FOLDER / "bin" / _the_one(name, rungs())
 
 
 def libraries():
@@ -69,7 +78,8 @@ def _stamp():
 def remembered(wanted):
     """What the stamp says, when it was made for the same wishes and the compilers are still there."""
     stamp = _stamp()
-    if stamp.get("wishes") != wanted or not (FOLDER / "build.ninja").exists():
+    if (stamp.get("wishes"), stamp.get("folders")) != (wanted, [str(ROOT), str(FOLDER)]) or \
+            not (FOLDER / "build.ninja").exists():
         return None
     return stamp if all(os.access(stamp[tool], os.X_OK) for tool in ("cxx", "nvcc", "ninja")) else None
 
@@ -93,7 +103,8 @@ def prepare(wanted):
                  "Everything will run on the emulator.")
 
     before = _stamp()
-    if (before.get("cxx"), before.get("nvcc")) != (cxx, str(nvcc)):  # CMake cannot change compilers in a configured folder
+    # CMake can change neither compilers nor places in a configured folder.
+    if (before.get("cxx"), before.get("nvcc"), before.get("folders")) != (cxx, str(nvcc), [str(ROOT), str(FOLDER)]):
         (FOLDER / "CMakeCache.txt").unlink(missing_ok=True)
         shutil.rmtree(FOLDER / "CMakeFiles", ignore_errors=True)
     STAMP.unlink(missing_ok=True)
@@ -105,7 +116,8 @@ def prepare(wanted):
         done = subprocess.run(configure, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT)
     if done.returncode:
         raise Refusal(f"CMake could not configure {FOLDER}:\n{log.read_text().strip()}")
-    found = {"wishes": wanted, "cxx": cxx, "nvcc": str(nvcc), "ninja": shutil.which("ninja")}
+    found = {"wishes": wanted, "cxx": cxx, "nvcc": str(nvcc), "ninja": shutil.which("ninja"),
+             "folders": [str(ROOT), str(FOLDER)]}
     STAMP.write_text(json.dumps(found, indent=1) + "\n")
     return found
 
@@ -131,6 +143,16 @@ def alone():
         yield
 
 
+def up_to_date(wanted, target):
+    """Whether there is nothing to build, found without writing anything."""
+    found = remembered(wanted)
+    if not found:
+        return False
+    ninja = subprocess.run([found["ninja"], "-C", str(FOLDER), "-n", target], stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return ninja.returncode == 0 and "no work to do" in ninja.stdout
+
+
 def build(options=None, quiet=False, target="all"):
     """Builds what changed: everything, or the target `rungs`. With `quiet`, says nothing at the end, and nothing at all when
     there is nothing to do."""
@@ -138,6 +160,10 @@ def build(options=None, quiet=False, target="all"):
         before = _stamp().get("wishes", {})  # keep the kind of build that is there
         options = argparse.Namespace(debug=before.get("type") == "Debug", cublas=bool(before.get("cublas")), jobs=None)
     wanted = wishes(options)
+    if options.jobs is not None and options.jobs < 1:
+        raise Refusal(f"--jobs {options.jobs}: expected 1 or more compilers at a time.")
+    if FOLDER.exists() and not os.access(FOLDER, os.W_OK) and up_to_date(wanted, target):
+        return
     with alone():
         found = remembered(wanted) or prepare(wanted)
         run_ninja([found["ninja"], "-C", str(FOLDER), f"-j{options.jobs or cores()}", target])

@@ -80,12 +80,12 @@ def command(arguments):
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--on", default="b200", help="as the rungs take it (default: b200)")
     options = parser.parse_args(arguments)
-    build.build(quiet=True, target="rungs")
-    names = [build.rung(each).name for each in options.rungs]
+    names = [build.named(each) for each in options.rungs]
     shape = options.shape or ("512x512x16" if any(name.startswith("step00") for name in names) else "512x512x512")
     sizes = re.fullmatch(r"(\d+)x(\d+)x(\d+)", shape)
     if not sizes:
         raise Refusal(f"--shape {shape}: expected MxNxK, for example 512x512x512.")
+    build.build(quiet=True, target="rungs")
 
     outcomes, matrices = [], []
     with tempfile.TemporaryDirectory(prefix="ladder-") as folder:

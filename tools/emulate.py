@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import shutil
 
 from tools import build, program
@@ -12,30 +13,47 @@ EMULATED_RUNTIME = "libcudart.so.13"
 
 def add_options(parser):
     """Options of an emulated run, shared by the commands that start one."""
-    parser.add_argument("--chip", default="b200", metavar="NAME", help=f"{', '.join(program.CHIPS)} (default: b200)")
-    parser.add_argument("--schedule", default="earliest", metavar="WHEN",
-                        help="when asynchronous work is done: earliest, latest or random (default: earliest)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random schedule")
-    parser.add_argument("--threads", type=int, default=0, metavar="N", help="host threads (default: one a core)")
+    parser.add_argument("--chip", metavar="NAME", help=f"{' or '.join(program.CHIPS)} (default: LADDER_CHIP, or b200)")
+    parser.add_argument("--schedule", metavar="WHEN", help="when asynchronous work is done: earliest, latest, random or "
+                        "random:SEED (default: LADDER_SCHEDULE, or earliest)")
+    parser.add_argument("--seed", type=int, metavar="N", help="of the random schedule")
+    parser.add_argument("--threads", type=int, metavar="N", help="host threads (default: LADDER_THREADS, or one a core)")
     parser.add_argument("--strict", action="store_true", help="results of unfinished work are poisoned")
     parser.add_argument("--counters", metavar="FILE", help="append what each launch did, one JSON object a line")
 
 
+def schedule(options):
+    """The schedule that the options ask for, as LADDER_SCHEDULE takes it; None when they ask for none."""
+    if options.seed is not None:
+        if options.schedule not in (None, "random"):
+            raise Refusal(f"--seed {options.seed}: --schedule {options.schedule} has no seed; leave one of the two out.")
+        if options.seed < 0:
+            raise Refusal(f"--seed {options.seed}: expected a whole number, 0 or more.")
+        return f"random:{options.seed}"
+    if options.schedule and not re.fullmatch(r"earliest|latest|random(:\d+)?", options.schedule):
+        raise Refusal(f"--schedule {options.schedule}: expected earliest, latest, random or random:SEED.")
+    return options.schedule
+
+
+def chip(options):
+    """The chip to be, from the option or the environment."""
+    name, source = (options.chip, "--chip ") if options.chip else (os.environ.get("LADDER_CHIP") or "b200", "LADDER_CHIP=")
+    if name not in program.CHIPS:
+        raise Refusal(f"{source}{name}: no such chip; the emulator can be {' or '.join(program.CHIPS)}.")
+    return name
+
+
 def environment(options, base=None):
-    """The environment that a program needs to find the emulated chip. Refuses values that the emulator would refuse."""
-    if options.chip not in program.CHIPS:
-        raise Refusal(f"--chip {options.chip}: no such chip; the emulator can be {' or '.join(program.CHIPS)}.")
-    if options.schedule not in ("earliest", "latest", "random"):
-        raise Refusal(f"--schedule {options.schedule}: expected earliest, latest or random (with --seed N).")
-    if not 0 <= options.threads <= 256:
+    """The environment that a program needs to find the emulated chip. An option goes before the variable that says the
+    same; values that the emulator would refuse are refused."""
+    if options.threads is not None and not 0 <= options.threads <= 256:
         raise Refusal(f"--threads {options.threads}: expected 1 to 256, or 0 for one a core.")
-    if options.seed < 0:
-        raise Refusal(f"--seed {options.seed}: expected a whole number, 0 or more.")
     variables = dict(os.environ if base is None else base)
     variables["LD_LIBRARY_PATH"] = ":".join(filter(None, [str(build.libraries()), variables.get("LD_LIBRARY_PATH")]))
-    variables["LADDER_CHIP"] = options.chip
-    variables["LADDER_SCHEDULE"] = f"random:{options.seed}" if options.schedule == "random" else options.schedule
-    if options.threads:
+    variables["LADDER_CHIP"] = chip(options)
+    if wanted := schedule(options):
+        variables["LADDER_SCHEDULE"] = wanted
+    if options.threads is not None:
         variables["LADDER_THREADS"] = str(options.threads)
     if options.strict:
         variables["LADDER_STRICT"] = "1"
@@ -86,7 +104,7 @@ def command(arguments):
     options = parser.parse_args(arguments)
     variables = environment(options)
     path = options.program if os.path.sep in options.program else shutil.which(options.program) or options.program
-    found = refuse_unsuitable(path, options.chip)
+    found = refuse_unsuitable(path, chip(options))
     build.build(quiet=True, target="rungs")
     runtime = build.libraries() / EMULATED_RUNTIME
     if not runtime.exists():

@@ -1,5 +1,6 @@
 """`ladder fuzz --minutes N`: random runs of all rungs until the time is over or one goes wrong."""
 
+import math
 import random
 import time
 
@@ -71,8 +72,8 @@ def command(arguments):
     parser.add_argument("--minutes", type=float, required=True, metavar="N")
     parser.add_argument("--seed", type=int, metavar="S", help="start from this seed instead of a random one")
     options = parser.parse_args(arguments)
-    if options.minutes <= 0:
-        raise Refusal(f"--minutes {options.minutes:g}: expected more than 0.")
+    if not 0 < options.minutes < math.inf:
+        raise Refusal(f"--minutes {options.minutes:g}: expected a number above 0.")
     build.build(quiet=True, target="rungs")
     rungs = build.rungs()
     if not rungs:
@@ -81,7 +82,7 @@ def command(arguments):
     end = time.monotonic() + 60 * options.minutes
     say(f"Fuzzing {', '.join(rungs)} for {options.minutes:g} minutes; the first seed is {seed}.")
     done = 0
-    while time.monotonic() < end:
+    while done == 0 or time.monotonic() < end:
         draw = random.Random(seed + done)
         case = draw_case(draw, rungs)
         say(f"seed {seed + done}: {case.rung} {case.shape} {case.dtype} -> {case.out_dtype}, {case.input} inputs, "

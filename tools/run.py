@@ -4,7 +4,7 @@ import os
 
 from tools import build
 from tools.rung import Case, execute
-from tools.terminal import Progress, note, say
+from tools.terminal import Progress, Refusal, note, say
 
 # Shapes for a first look: one tile, ragged in M and N, and a small language model's attention output while decoding.
 SHAPES = [(512, 512, 512, "f16"), (1000, 1032, 2056, "bf16"), (64, 2048, 2048, "bf16")]
@@ -76,6 +76,10 @@ def command(arguments):
         say("usage: ./ladder run                    every rung on a few shapes\n"
             "       ./ladder run stepNN [options]   one rung; ./ladder run stepNN --help lists its options")
         return 0
+    if arguments:
+        if arguments[0].startswith("-"):
+            raise Refusal(f"{arguments[0]}: options come behind the rung, as in ./ladder run step01 {arguments[0]} ...")
+        build.named(arguments[0])  # before anything is built
     build.build(quiet=True, target="rungs")
     if not arguments:
         return summary()

@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include <bit>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -31,7 +32,8 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-HostMatrix rounded(HostMatrix matrix, DType type) {
+/// Throws UserError where a finite element has no finite neighbour in `type`. `path`: of its file.
+HostMatrix rounded(HostMatrix matrix, DType type, const std::string& path) {
   if (matrix.type() == type) return matrix;
   HostMatrix result(matrix.rows(), matrix.cols(), type);
   parallel_for(matrix.size(), 1 << 16, [&](int64_t begin, int64_t end, int) {
@@ -39,6 +41,15 @@ HostMatrix rounded(HostMatrix matrix, DType type) {
       result.row16(0)[i] = static_cast<uint16_t>(from_f32(type, matrix.row32(0)[i]));
     }
   });
+  for (int64_t row = 0; row < matrix.rows(); ++row) {
+    for (int64_t col = 0; col < matrix.cols(); ++col) {
+      const uint32_t given = matrix.bits(row, col);
+      if (!is_finite_f32(given) || is_finite_f32(to_f32(type, result.bits(row, col)))) continue;
+      throw UserError(fmt::format("{}: element [{}][{}] is {}, beyond what {} can hold; {}", path, row, col,
+                                  std::bit_cast<float>(given), name_of(type),
+                                  type == DType::f16 ? "take --dtype bf16, or scale the matrix" : "scale the matrix"));
+    }
+  }
   return result;
 }
 
@@ -49,7 +60,8 @@ struct Operands {
 Operands make_inputs(const Options& options) {
   const Shape& shape = options.shape;
   if (options.input == Input::file) {
-    Operands files{rounded(read_npy(options.a_path), options.in), rounded(read_npy(options.b_path), options.in)};
+    Operands files{rounded(read_npy(options.a_path), options.in, options.a_path),
+                   rounded(read_npy(options.b_path), options.in, options.b_path)};
     if (options.check) {
       require_finite(files.a, options.a_path);
       require_finite(files.b, options.b_path);

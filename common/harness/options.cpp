@@ -2,14 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "common/harness/npy.h"
@@ -130,6 +135,20 @@ std::string nearest_option(const CLI::App& app, const std::string& typed) {
   return best;
 }
 
+/// What CLI11 would say in its own way: an option twice, or without its value.
+void check_values(const CLI::App& app, std::span<const char* const> arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string name = arguments[i];
+    const CLI::Option* option = name.starts_with("--") ? app.get_option_no_throw(name) : nullptr;
+    if (option == nullptr || option->get_expected_min() == 0) continue;
+    const auto again = std::find(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1, arguments.end(), name);
+    if (again != arguments.end()) throw UserError(fmt::format("{}: given more than once", name));
+    if (i + 1 == arguments.size() || std::string_view(arguments[i + 1]).starts_with("--")) {
+      throw UserError(fmt::format("{0}: its value is missing, as in {0} {1}", name, option->get_type_name()));
+    }
+  }
+}
+
 [[noreturn]] void refuse_unknown(const CLI::App& app, const std::string& what) {
   const std::string name = what.substr(0, what.find('='));
   if (!name.starts_with("-")) {
@@ -234,6 +253,10 @@ void check_writable(const std::string& path) {
   if (std::filesystem::is_directory(path, ignored)) {
     throw UserError(fmt::format("--out {}: is a folder; name a file in it", path));
   }
+  const std::string written = std::filesystem::exists(path, ignored) ? path : folder.empty() ? "." : folder.string();
+  if (access(written.c_str(), W_OK) != 0) {
+    throw UserError(fmt::format("--out {}: cannot be written ({}); name another place", path, std::strerror(errno)));
+  }
 }
 
 Options convert(const Typed& typed, const Rung& rung) {
@@ -312,6 +335,7 @@ CommandLine parse_command_line(const Rung& rung, int argc, const char* const* ar
                rung.name};
   declare(app, typed);
   app.footer(footer(rung));
+  check_values(app, std::span(argv + 1, argv + argc));
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

@@ -262,8 +262,10 @@ std::vector<std::string> describe_pattern(const PatternInput& input) {
                                   : explain_sums(input.a, input.b, input.d.type(), numbers, input.tile);
     for (const std::string& line : explained) lines.push_back("what arrived: " + line);
     constexpr size_t kWorthAsking = 8;
-    if (explained.empty() && input.position == nullptr && numbers.size() >= kWorthAsking) {
-      lines.push_back("no simple story fits; --input position shows which row, column and K slice arrived where");
+    if (explained.empty() && numbers.size() >= kWorthAsking) {
+      lines.push_back(input.position != nullptr
+                          ? "no simple story fits: what arrived has no one order of rows, columns and K slices"
+                          : "no simple story fits; --input position shows which row, column and K slice arrived where");
     }
   }
   constexpr size_t kShown = 4;

@@ -306,7 +306,6 @@ std::vector<std::string> PositionCode::decode(const std::vector<WrongElement>& w
         fmt::format("K slice {} (k = {}..{}) arrived twice", home_, home_ * kSlice, (home_ + 1) * kSlice - 1));
   report(row_shifts, row_sources, "row");
   report(column_shifts, column_sources, "column");
-  if (lines.empty() && !finding.empty()) lines.push_back(finding + fmt::format(" (in {:.0f} %)", 100 * share));
   return lines;
 }
 

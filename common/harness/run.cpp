@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <system_error>
 
 #include "common/harness/child.h"
 #include "common/harness/cuda_error.h"
@@ -26,7 +27,11 @@ namespace {
 constexpr int kGood = 0, kFailed = 1, kBadInput = 2;
 
 int complain(const Rung& rung, const std::string& what, int status) {
-  fmt::print(stderr, "{}: {}\n", rung.name, what);
+  try {
+    fmt::print(stderr, "{}: {}\n", rung.name, what);
+  } catch (const std::system_error&) {
+    // stderr is closed; the status says it
+  }
   return status;
 }
 
@@ -39,8 +44,9 @@ void check_host_memory(const Options& options, bool emulated) {
     const uint64_t rows = static_cast<uint64_t>(std::max(options.shape.m, options.shape.n));
     needed += std::min(UINT64_MAX - needed, rows * static_cast<uint64_t>(options.shape.k) * 4);
   }
-  check_memory(needed, available_host_memory(), "of host memory",
-               emulated ? "A, B and D, on the host and on the emulated device" : "A, B and D");
+  const std::string what = fmt::format("A, B and D of {}{}", to_string(options.shape),
+                                       emulated ? ", on the host and on the emulated device" : "");
+  check_memory(needed, available_host_memory(), "of host memory", what.c_str());
 }
 
 /// A file that lives as long as the process and its successors, for the emulator's counters.
@@ -49,14 +55,13 @@ std::string anonymous_file() {
   return descriptor < 0 ? std::string() : fmt::format("/proc/self/fd/{}", descriptor);
 }
 
-int report_end(const Rung& rung, const ChildEnd& end, double limit_s) {
+int report_end(const Rung& rung, const ChildEnd& end, double limit_s, bool emulated) {
   if (end.timed_out) {
-    return complain(
-        rung,
-        fmt::format("a kernel did not end within {} s and was killed; --on b200 runs it on the emulator, which "
-                    "says what hangs, --guard traps in the wait that lasts too long, --time-limit allows more",
-                    limit_s),
-        kFailed);
+    const char* hint = emulated ? "it still did something, or the emulator would have said what hangs; take a smaller "
+                                  "shape, or allow more with --time-limit"
+                                : "--on b200 runs it on the emulator, which says what hangs, --guard traps in the wait "
+                                  "that lasts too long, --time-limit allows more";
+    return complain(rung, fmt::format("a kernel did not end within {} s and was killed; {}", limit_s, hint), kFailed);
   }
   if (end.signal != 0) {
     return complain(rung, fmt::format("ended by signal {} ({})", end.signal, strsignal(end.signal)), kFailed);
@@ -82,7 +87,7 @@ int decide_and_start(const Rung& rung, const Options& options, char** argv) {
           "folder into LD_LIBRARY_PATH");
     }
     const auto environment = changed_environment(changes_for_gpu(*toolkit, emulator.value_or("")));
-    return report_end(rung, run_with_time_limit(program, argv, environment, limit_s), limit_s);
+    return report_end(rung, run_with_time_limit(program, argv, environment, limit_s), limit_s, false);
   }
   if (!emulator) {
     throw UserError(
@@ -94,7 +99,8 @@ int decide_and_start(const Rung& rung, const Options& options, char** argv) {
   Changes changes = changes_for_emulator(*emulator, choice.chip);
   if (std::getenv("LADDER_COUNTERS") == nullptr) changes["LADDER_COUNTERS"] = anonymous_file();
   const auto environment = changed_environment(changes);
-  if (options.time_limit_s) return report_end(rung, run_with_time_limit(program, argv, environment, limit_s), limit_s);
+  if (options.time_limit_s)
+    return report_end(rung, run_with_time_limit(program, argv, environment, limit_s), limit_s, true);
   start_again(program, argv, environment);
 }
 

@@ -28,14 +28,12 @@ bool parse_number(std::string_view text, int64_t& value) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-void check_rows_are_16_byte_multiples(char name, int64_t value, std::string_view matrices) {
+void check_rows_are_16_byte_multiples(char name, int64_t value, std::string_view rule) {
   if (value % kRowElements == 0) return;
   const int64_t above = value + kRowElements - value % kRowElements;
   const std::string below = value > kRowElements ? fmt::format("{} or ", value - value % kRowElements) : "";
   throw UserError(
-      fmt::format("{0} = {1}: TMA needs rows of {2} that are a multiple of 16 bytes, so {0} must be a "
-                  "multiple of 8; take {3}{4}",
-                  name, value, matrices, below, above));
+      fmt::format("{0} = {1}: {2}, so {0} must be a multiple of 8; take {3}{4}", name, value, rule, below, above));
 }
 
 }  // namespace
@@ -78,8 +76,9 @@ void check_shape(const Shape& shape, int64_t fixed_k, std::string_view rung) {
     throw UserError(fmt::format("K = {0}: {1} multiplies one K tile only, so K must be {2}; step01_kloop takes any K",
                                 shape.k, rung, fixed_k));
   }
-  check_rows_are_16_byte_multiples('K', shape.k, "A and B");
-  check_rows_are_16_byte_multiples('N', shape.n, "D");
+  check_rows_are_16_byte_multiples('K', shape.k, "TMA needs rows of A and B that are a multiple of 16 bytes");
+  check_rows_are_16_byte_multiples(
+      'N', shape.n, "all rungs take the same shapes, and TMA stores need rows of D that are a multiple of 16 bytes");
 }
 
 }  // namespace ladder

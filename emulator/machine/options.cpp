@@ -1,7 +1,10 @@
 #include "emulator/machine/options.h"
 
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
 #include <stdexcept>
 #include <string_view>
 
@@ -15,12 +18,22 @@ std::string_view variable(const char* name) {
   return value ? value : "";
 }
 
-uint64_t number(std::string_view name, std::string_view text) {
+/// The whole number in `text`, a part of what the variable holds.
+uint64_t number(const char* name, std::string_view text) {
   uint64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size())
-    throw std::runtime_error(std::string(name) + "=" + std::string(text) + ": expected a whole number, 0 or more");
+    throw std::runtime_error(std::string(name) + "=" + std::string(variable(name)) + ": '" + std::string(text) +
+                             "' is no whole number, 0 or more");
   return value;
+}
+
+/// A file that every launch appends to or that is written anew: it must be possible now, not only when work is done.
+std::string writable(const char* name) {
+  std::string path{variable(name)};
+  if (!path.empty() && !std::ofstream(path, std::ios::app))
+    throw std::runtime_error(std::string(name) + "=" + path + ": cannot be written (" + std::strerror(errno) + ")");
+  return path;
 }
 
 }  // namespace
@@ -59,8 +72,8 @@ Options Options::from_environment() {
       throw std::runtime_error("LADDER_STRICT=" + std::string(strict) + ": expected 0 or 1");
     options.strict = strict == "1";
   }
-  options.counters_path = variable("LADDER_COUNTERS");
-  options.trace_path = variable("LADDER_TRACE");
+  options.counters_path = writable("LADDER_COUNTERS");
+  options.trace_path = writable("LADDER_TRACE");
   return options;
 }
 

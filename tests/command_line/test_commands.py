@@ -5,6 +5,7 @@ import os
 import tempfile
 import time
 import unittest
+from pathlib import Path
 
 from support import BUILD, PYTHON, ROOT, Refusals, ladder, run
 
@@ -39,6 +40,9 @@ class Commands(Refusals):
     def test_bad_values(self):
         self.assert_refused_in_one_line(ladder("fuzz", "--minutes", "0"), "--minutes 0")
         self.assert_refused_in_one_line(ladder("fuzz", "--minutes", "soon"), "soon")
+        self.assert_refused_in_one_line(ladder("fuzz", "--minutes", "nan"), "--minutes nan")
+        self.assert_refused_in_one_line(ladder("build", "--jobs", "-3"), "--jobs -3")
+        self.assert_refused_in_one_line(ladder("run", "--shape", "8x8x8"), "--shape: options come behind the rung")
         self.assert_refused_in_one_line(ladder("compare", "step00", "step01", "--shape", "12"), "--shape 12", "MxNxK")
 
     def test_record_wants_a_gpu(self):
@@ -48,6 +52,18 @@ class Commands(Refusals):
             self.assert_refused(ladder("record"), "no NVIDIA GPU", "tests/golden/README.md")
         else:
             self.skipTest("there is a driver")
+
+    def test_arguments_are_looked_at_before_anything_is_built(self):
+        with tempfile.TemporaryDirectory() as empty:
+            fresh = str(Path(empty, "build"))
+            self.assert_refused_in_one_line(ladder("run", "step99", LADDER_BUILD=fresh), "no such rung")
+            self.assert_refused_in_one_line(ladder("compare", "step01", "step01", "--shape", "8x8", LADDER_BUILD=fresh), "8x8")
+            self.assertFalse(Path(fresh).exists())
+
+    def test_a_moment_of_fuzzing_tries_something(self):
+        done = ladder("fuzz", "--minutes", "1e-9", "--seed", "1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("1 case, each run three ways, all right.", done.stdout)
 
     def test_from_another_folder(self):
         with tempfile.TemporaryDirectory() as elsewhere:

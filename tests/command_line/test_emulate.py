@@ -108,7 +108,7 @@ class Refused(Emulate):
             self.assert_refused_in_one_line(ladder("emulate", path), "not a 64-bit Linux executable")
 
     def test_options(self):
-        for options, says in ((["--chip", "b300"], "b200 or h200"), (["--schedule", "soon"], "earliest, latest or random"),
+        for options, says in ((["--chip", "b300"], "b200 or h200"), (["--schedule", "soon"], "random:SEED"),
                               (["--threads", "1000"], "1 to 256"), (["--seed", "-1"], "0 or more"),
                               (["--threads", "many"], "many"), (["--frobnicate"], "--help")):
             self.assert_refused_in_one_line(ladder("emulate", *options, "/bin/true"), says)
@@ -118,10 +118,31 @@ class Refused(Emulate):
         """The names that the front door knows are those that the emulator knows (emulator/machine/chip.cpp says which)."""
         from tools import program
         for chip in program.CHIPS:
-            done = ladder("emulate", self.program(*SHARED, "-gencode", "arch=compute_90,code=compute_90"), LADDER_CHIP="x")
+            plain = self.program(*SHARED, "-gencode", "arch=compute_90,code=compute_90")
+            self.assertEqual(ladder("emulate", plain, LADDER_CHIP=chip).stdout, SUM)
+            done = ladder("emulate", "--chip", chip, plain, LADDER_CHIP="x")
             self.assertEqual(done.stdout, SUM, done.stderr)  # the option overrides the variable
-            done = ladder("emulate", "--chip", chip, self.program(*SHARED, "-gencode", "arch=compute_90,code=compute_90"))
-            self.assertEqual(done.stdout, SUM, done.stderr)
+            self.assert_refused_in_one_line(ladder("emulate", plain, LADDER_CHIP="x"), "LADDER_CHIP=x", "b200")
+        hopper = self.program(*SHARED, "-gencode", "arch=compute_90a,code=compute_90a")
+        self.assertEqual(ladder("emulate", hopper, LADDER_CHIP="h200").stdout, SUM)  # the variable says which it is
+
+    def test_schedule(self):
+        plain = self.program(*SHARED, "-gencode", "arch=compute_90,code=compute_90")
+        for options in (["--schedule", "random:7"], ["--schedule", "random"], ["--seed", "7"], ["--schedule", "latest"]):
+            self.assertEqual(ladder("emulate", *options, plain, LADDER_SCHEDULE="nonsense").stdout, SUM)
+        done = ladder("emulate", plain, LADDER_SCHEDULE="nonsense")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("LADDER_SCHEDULE=nonsense", done.stderr)
+        done = ladder("emulate", plain, LADDER_SCHEDULE="random:-1")
+        self.assertIn("LADDER_SCHEDULE=random:-1: '-1'", done.stderr)
+        self.assert_refused_in_one_line(ladder("emulate", "--schedule", "latest", "--seed", "3", plain), "--seed 3", "latest")
+
+    def test_files_that_cannot_be_written(self):
+        plain = self.program(*SHARED, "-gencode", "arch=compute_90,code=compute_90")
+        for name in ("LADDER_COUNTERS", "LADDER_TRACE"):
+            done = ladder("emulate", plain, **{name: "/nonexistent/file"})
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(f"{name}=/nonexistent/file: cannot be written (No such file or directory)", done.stderr)
 
 
 class Ptx(unittest.TestCase):

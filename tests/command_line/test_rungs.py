@@ -1,13 +1,14 @@
 """The rungs' own command line: what each refuses before anything runs, and matrices in and out of files."""
 
 import json
+import os
 import random
 import tempfile
 import unittest
 from pathlib import Path
 
 import npy
-from support import BUILD, Refusals, run
+from support import BUILD, NOBODY, Refusals, run
 
 STEP00 = BUILD / "bin" / "step00_single_mma"
 STEP01 = BUILD / "bin" / "step01_kloop"
@@ -34,7 +35,9 @@ class Options(Refused):
             self.refuse(rung, ["--shpae", "128x256x16"], "--shpae", "did you mean --shape?")
             self.refuse(rung, ["--frobnicate"], "--frobnicate", "--help")
             self.refuse(rung, ["128x256x16"], "128x256x16", "--help")
-            self.refuse(rung, ["--m"], "--m")
+            self.refuse(rung, ["--m"], "--m: its value is missing", "--m M")
+            self.refuse(rung, ["--dtype", "--m", "128"], "--dtype: its value is missing")
+            self.refuse(rung, ["--m", "1", "--m", "2"], "--m: given more than once")
 
     def test_values(self):
         for options, parts in ((["--m", "many"], ["--m many", "whole number"]),
@@ -127,6 +130,12 @@ class Files(Refused):
     def test_no_place_for_d(self):
         self.refuse(STEP01, ["--shape", "16x16x16", "--out", "/nowhere/d.npy"], "/nowhere")
         self.refuse(STEP01, ["--shape", "16x16x16", "--out", str(self.folder)], "folder")
+        if os.getuid() == 0:  # who may write everywhere notices only as somebody else
+            done = run([STEP01, "--shape", "16x16x16", "--out", "/d.npy"], user=NOBODY)
+        else:
+            done = run([STEP01, "--shape", "16x16x16", "--out", "/d.npy"])
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--out /d.npy: cannot be written (Permission denied)", done.stderr)
 
 
 class Multiplies(unittest.TestCase):
