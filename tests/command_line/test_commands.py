@@ -9,7 +9,7 @@ from pathlib import Path
 
 from support import BUILD, PYTHON, ROOT, Refusals, ladder, run
 
-COMMANDS = ["build", "run", "test", "compare", "emulate", "fuzz", "pages", "record", "speed"]
+COMMANDS = ["build", "run", "test", "compare", "emulate", "fuzz", "isa", "pages", "record", "speed"]
 
 
 class Commands(Refusals):
