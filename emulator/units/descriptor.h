@@ -76,7 +76,7 @@ struct MatrixDescriptor {
 /// reverse).
 MatrixDescriptor decode_tcgen05_matrix_descriptor(uint64_t word, std::string_view operand);
 
-/// The sm_90a form: no version field, two layout bits.
+/// The sm_90a form: no version field, two layout bits. A tile may start anywhere in its swizzle's pattern.
 MatrixDescriptor decode_wgmma_matrix_descriptor(uint64_t word, std::string_view operand);
 
 enum class MmaKind : uint8_t { f16, tf32, f8f6f4, i8 };

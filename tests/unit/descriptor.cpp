@@ -185,6 +185,24 @@ TEST_CASE("a base offset moves the swizzle pattern to the tile's start") {
   }
 }
 
+TEST_CASE("wgmma reads a swizzled tile wherever it starts, by the absolute address (an H200)") {
+  // fast.cu's kernels have tiles at multiples of 128 bytes; their results on an H200 are those of aligned ones. TMA
+  // puts the 16-byte chunk c of the row at address a at chunk c ^ (a / 128 % 8).
+  Memory memory;
+  for (uint32_t b = 0; b < 8; ++b) {
+    const uint32_t tile = 2048 + 128 * b;
+    const auto descriptor =
+        decode_wgmma_matrix_descriptor(uint64_t{1} << 62 | uint64_t{1024 >> 4} << 32 | tile >> 4, "A");
+    const auto offsets = offsets_read(memory, tile, descriptor, {64, ElementType::f16, Major::k});
+    for (uint32_t r = 0; r < 64; ++r) {
+      for (uint32_t k = 0; k < 16; ++k) {
+        const uint32_t chunk = (k / 8) ^ ((tile / 128 + r) % 8);
+        REQUIRE(offsets[r * 16 + k] == r * 128 + chunk * 16 + k % 8 * 2);
+      }
+    }
+  }
+}
+
 TEST_CASE("the tcgen05 form: what the decoder refuses") {
   const auto message = [](uint64_t word) { return trap_message(word, decode_tcgen05_matrix_descriptor); };
   const uint64_t good = 0x4000404000000040;  // 128B, SBO 1024, start 0x400
