@@ -31,14 +31,14 @@ Frame::~Frame() {
 }
 
 Frame* Frames::take(const Program& program, bool& fresh) {
-  std::vector<Frame*>& spare = free_[&program];
-  fresh = spare.empty();
+  auto spare = free_.find(&program);
+  fresh = spare == free_.end() || spare->second.empty();
   if (fresh) {
     all_.push_back(std::make_unique<Frame>(*this, program));
     return all_.back().get();
   }
-  Frame* frame = spare.back();
-  spare.pop_back();
+  Frame* frame = spare->second.back();
+  spare->second.pop_back();
   return frame;
 }
 
@@ -52,7 +52,7 @@ void Frames::give_back(Frame* frame) {
     }
     frame->parent = {};
     if (next) --next->users;
-    free_[frame->program].push_back(frame);
+    if (frame->call) free_[frame->program].push_back(frame);  // a kernel runs once
     frame = next;
   }
 }

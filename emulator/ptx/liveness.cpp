@@ -208,14 +208,7 @@ void Interval::include(uint32_t instruction) {
 }
 
 std::vector<Interval> live_intervals(const Function& function, const ControlFlow& flow) {
-  std::vector<Interval> intervals = Analysis(function, flow).run();
-  // What a function takes and gives back in registers is there from its first instruction to its last.
-  for (const Variable& variable : function.variables) {
-    if (variable.reg == kNone || intervals[variable.reg].empty()) continue;
-    intervals[variable.reg].include(0);
-    intervals[variable.reg].include(static_cast<uint32_t>(function.body.size()) - 1);
-  }
-  return intervals;
+  return Analysis(function, flow).run();
 }
 
 Slots assign_slots(const Function& function, const std::vector<Interval>& intervals) {
