@@ -268,7 +268,13 @@ void Warpgroup::finish_first() {
   std::array<uint32_t*, 64> rows;
   for (uint32_t row = 0; row < rows.size(); ++row)
     rows[row] = mma->d[row / kFragmentRows]->rows.data() + size_t{row % kFragmentRows} * form.n;
-  fused_multiply_add(a, b, {.type = form.d, .input = mma->adds}, rows);
+  const bool eight_bits = form.a == ElementType::e4m3 || form.a == ElementType::e5m2;
+  fused_multiply_add(a, b,
+                     {.type = form.d,
+                      .input = mma->adds,
+                      .rule = eight_bits ? FusedRule::hopper8 : FusedRule::wide,
+                      .saturate = form.saturate},
+                     rows);
   mma->state = Wgmma::State::done;
   queue_.pop_front();
   ++done_;

@@ -1,8 +1,8 @@
 // The fused multiply-add of the tensor core, vectorised along the columns of D. Highway's foreach_target compiles this
 // file once per instruction set; the best one for the machine is chosen at run time.
 //
-// The rule (tensor_core_exact.h) in vector form rests on two facts. The f32 product of two f16, bf16 or tf32 values is
-// exact, and a term cut at 25 fraction bits below the largest exponent fits an int32. So, per output:
+// The rule (tensor_core_exact.h) in vector form rests on two facts. The f32 product of two elements is exact, and a
+// term cut at 25 fraction bits below the largest exponent fits an int32. So, per output:
 //   largest = the largest of the products' exponents, found in bytes, and of D's
 //   sum     = sum over k of int32(a[k] * b[k] * 2^(25 - largest)), converted toward zero, and the same of D
 //   D       = f32(sum) * 2^(largest - 25), converted toward zero
@@ -30,12 +30,15 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr uint32_t kBlock = PackedOperand::kBlock;
 
+/// What is known when the code is compiled.
+enum class Variant { plain, hopper8, scaled };
+
 #if HWY_TARGET == HWY_SCALAR
 
 template <uint32_t kDepth>
 void largest_products(const PackedOperand&, uint32_t, const PackedOperand&, uint8_t*) {}
 
-template <uint32_t kDepth>
+template <uint32_t kDepth, Variant>
 void multiply_block(const PackedOperand& a, uint32_t m, const PackedOperand& b, uint32_t n, const AccumulatorUse& use,
                     const uint8_t*, uint32_t* d) {
   for (uint32_t i = 0; i < kBlock; ++i) d[i] = fused_sum_exact(a, m, b, n + i, use, d[i]);
@@ -107,12 +110,13 @@ HWY_ATTR HWY_NOINLINE Float leave_to_exact(const PackedOperand& a, uint32_t m, c
 
 /// Row m against columns [n, n + 64): d holds D as f32 bits. An f16 result is left as f32, with its last bit set when
 /// bits below it were lost, so that the later rounding to f16 is the only one that counts.
-template <uint32_t kDepth>
+template <uint32_t kDepth, Variant kVariant>
 HWY_INLINE HWY_ATTR void multiply_block(const PackedOperand& a, uint32_t m, const PackedOperand& b, uint32_t n,
                                         const AccumulatorUse& use, const uint8_t* distance, uint32_t* d) {
   const F df;
   const I di;
   const hn::Rebind<uint8_t, I> d8;
+  constexpr int32_t kFractionBits = kVariant == Variant::hopper8 ? 13 : 25;
   const bool half = use.type == AccumulatorType::f16;
   float a_value[kDepth];
   for (uint32_t k = 0; k < kDepth; ++k) a_value[k] = a.value[PackedOperand::index(m, k, kDepth)];
@@ -134,18 +138,33 @@ HWY_INLINE HWY_ATTR void multiply_block(const PackedOperand& a, uint32_t m, cons
     }
     const auto out_of_range = hn::Or(hn::Sub(largest, lowest), hn::Sub(highest, largest));
 
-    // Terms in units of 2^(largest - 25), in two sums of at most 2^30 + 2^26 so that neither overflows.
-    const auto scale_bits = hn::ShiftLeft<23>(hn::Sub(hn::Set(di, 127 + 127 + 25), largest));
+    // Terms in units of 2^(largest - fraction bits), in sums of at most 2^30 + 2^26 so that none overflows.
+    const auto scale_bits = hn::ShiftLeft<23>(hn::Sub(hn::Set(di, 127 + 127 + kFractionBits), largest));
     const auto scale = hn::BitCast(df, scale_bits);
-    auto low = truncate(hn::Mul(old, scale)), high = hn::Zero(di);
+    auto product_scale = scale;
+    auto bad = out_of_range;
+    if constexpr (kVariant == Variant::scaled) {
+      const auto exponent = hn::Add(hn::Sub(hn::Set(di, 127 + 127 + kFractionBits), largest),
+                                    hn::Add(hn::Set(di, a.scale_exponent[m]), hn::Load(di, b.scale_exponent + n + i)));
+      product_scale = hn::BitCast(df, hn::ShiftLeft<23>(exponent));
+      bad = hn::Or(bad, hn::Or(hn::Sub(exponent, hn::Set(di, 1)), hn::Sub(hn::Set(di, 254), exponent)));
+    }
+    constexpr uint32_t kSums = kDepth < 16 ? 2 : kDepth / 8, kTerms = kDepth / kSums;
+    Int sums[kSums];
+    sums[0] = truncate(hn::Mul(old, scale));
+    for (uint32_t j = 1; j < kSums; ++j) sums[j] = hn::Zero(di);
     const float* b_value = b.value + n * kDepth + i;
     for (uint32_t k = 0; k < kDepth; ++k) {
       const auto product = hn::Mul(hn::Set(df, a_value[k]), hn::Load(df, b_value + k * kBlock));
-      auto& sum = k < kDepth / 2 ? low : high;
-      sum = hn::Add(sum, truncate(hn::Mul(product, scale)));
+      sums[k / kTerms] = hn::Add(sums[k / kTerms], truncate(hn::Mul(product, product_scale)));
     }
-    const auto sum = hn::Add(low, high);
-    const auto overflow = hn::And(hn::Xor(low, sum), hn::Xor(high, sum));
+    const auto add = [&](Int x, Int y) HWY_ATTR {
+      const auto total = hn::Add(x, y);
+      bad = hn::Or(bad, hn::And(hn::Xor(x, total), hn::Xor(y, total)));
+      return total;
+    };
+    auto sum = add(sums[0], sums[1]);
+    if constexpr (kSums == 4) sum = add(sum, add(sums[2], sums[3]));
 
     auto rounded = hn::ConvertTo(df, sum);  // toward zero: see RoundTowardZero
     if (HWY_UNLIKELY(half)) {
@@ -153,7 +172,9 @@ HWY_INLINE HWY_ATTR void multiply_block(const PackedOperand& a, uint32_t m, cons
       rounded = hn::BitCast(df, hn::Or(hn::BitCast(di, rounded), hn::And(lost, hn::Set(di, 1))));
     }
     auto result = hn::Mul(rounded, hn::BitCast(df, hn::Sub(hn::Set(di, 254 << 23), scale_bits)));
-    const auto bad = hn::Or(out_of_range, overflow);
+    if constexpr (kVariant == Variant::hopper8) {
+      if (!half) result = hn::BitCast(df, hn::And(hn::BitCast(di, result), hn::Set(di, ~0x3FF)));
+    }
     if (HWY_UNLIKELY(!hn::AllFalse(di, hn::Lt(bad, hn::Zero(di))))) {
       result = leave_to_exact(a, m, b, n + i, use, bad, result, d + i);
     }
@@ -171,11 +192,12 @@ void multiply_zeros(const AccumulatorUse& use, uint32_t columns, uint32_t* d) {
   }
 }
 
-template <uint32_t kDepth>
+template <uint32_t kDepth, Variant kVariant>
 HWY_ATTR void multiply_row(const PackedOperand& a, uint32_t m, const PackedOperand& b, const AccumulatorUse& use,
                            uint32_t* d) {
   const bool half = use.type == AccumulatorType::f16;
-  const bool zeros = a.exponent[m] == PackedOperand::kOnlyZeros && !b.has_special && use.scale_shift == 0;
+  const bool zeros = kVariant == Variant::plain && a.exponent[m] == PackedOperand::kOnlyZeros && !b.has_special &&
+                     use.scale_shift == 0;
   alignas(64) uint8_t distance[PackedOperand::kMaxRows];
   if (!zeros) largest_products<kDepth>(a, m, b, distance);
 
@@ -191,7 +213,7 @@ HWY_ATTR void multiply_row(const PackedOperand& a, uint32_t m, const PackedOpera
     if (zeros) {
       multiply_zeros(use, columns, to);
     } else {
-      multiply_block<kDepth>(a, m, b, n, use, distance + n, to);
+      multiply_block<kDepth, kVariant>(a, m, b, n, use, distance + n, to);
     }
     if (!in_place) {
       for (uint32_t i = 0; i < columns; ++i) d[i] = half ? float_to_f16(std::bit_cast<float>(block[i])) : block[i];
@@ -199,11 +221,47 @@ HWY_ATTR void multiply_row(const PackedOperand& a, uint32_t m, const PackedOpera
   }
 }
 
+/// Integers: their products and sums are exact in f32.
+HWY_ATTR void multiply_integers(const PackedOperand& a, uint32_t m, const PackedOperand& b, const AccumulatorUse& use,
+                                uint32_t* d) {
+  constexpr uint32_t kDepth = 32;
+  for (uint32_t n = 0; n < b.rows; n += kBlock) {
+    float sum[kBlock] = {};
+    for (uint32_t k = 0; k < kDepth; ++k) {
+      const float x = a.value[PackedOperand::index(m, k, kDepth)];
+      const float* y = b.value + PackedOperand::index(n, k, kDepth);
+      for (uint32_t i = 0; i < kBlock; ++i) sum[i] += x * y[i];
+    }
+    const uint32_t columns = std::min(kBlock, b.rows - n);
+    for (uint32_t i = 0; i < columns; ++i) {
+      const int64_t exact = int64_t{static_cast<int32_t>(sum[i])} + (use.input ? static_cast<int32_t>(d[n + i]) : 0);
+      d[n + i] = static_cast<uint32_t>(use.saturate ? std::clamp<int64_t>(exact, INT32_MIN, INT32_MAX) : exact);
+    }
+  }
+}
+
+template <uint32_t kDepth, Variant kVariant>
+HWY_ATTR void multiply_rows(const PackedOperand& a, const PackedOperand& b, const AccumulatorUse& use,
+                            uint32_t* const* d_rows) {
+  for (uint32_t m = 0; m < a.rows; ++m)
+    if (d_rows[m] != nullptr) multiply_row<kDepth, kVariant>(a, m, b, use, d_rows[m]);
+}
+
 HWY_ATTR void multiply(const PackedOperand& a, const PackedOperand& b, const AccumulatorUse& use,
                        uint32_t* const* d_rows) {
-  for (uint32_t m = 0; m < a.rows; ++m) {
-    if (d_rows[m] == nullptr) continue;
-    a.k == 8 ? multiply_row<8>(a, m, b, use, d_rows[m]) : multiply_row<16>(a, m, b, use, d_rows[m]);
+  if (use.type == AccumulatorType::s32) {
+    for (uint32_t m = 0; m < a.rows; ++m)
+      if (d_rows[m] != nullptr) multiply_integers(a, m, b, use, d_rows[m]);
+  } else if (a.k == 8) {
+    multiply_rows<8, Variant::plain>(a, b, use, d_rows);
+  } else if (a.k == 16) {
+    multiply_rows<16, Variant::plain>(a, b, use, d_rows);
+  } else if (use.rule == FusedRule::hopper8) {
+    multiply_rows<32, Variant::hopper8>(a, b, use, d_rows);
+  } else if (a.scaled) {
+    multiply_rows<32, Variant::scaled>(a, b, use, d_rows);
+  } else {
+    multiply_rows<32, Variant::plain>(a, b, use, d_rows);
   }
 }
 
@@ -233,11 +291,17 @@ HWY_EXPORT(multiply);
 
 void fused_multiply_add(const PackedOperand& a, const PackedOperand& b, const AccumulatorUse& use,
                         std::span<uint32_t* const> d_rows) {
-  if (a.k != b.k || (a.type == ElementType::tf32) != (b.type == ElementType::tf32)) {
+  const auto integer = [](ElementType type) { return type == ElementType::u8 || type == ElementType::s8; };
+  if (a.k != b.k || (a.type == ElementType::tf32) != (b.type == ElementType::tf32) ||
+      integer(a.type) != integer(b.type)) {
     throw std::invalid_argument(std::string("no multiplication of ") + name(a.type) + " by " + name(b.type));
   }
   if (d_rows.size() != a.rows) throw std::invalid_argument("one pointer into D for each row of A");
-  if (use.type == AccumulatorType::s32) throw std::invalid_argument("no integer accumulator here");
+  if ((use.type == AccumulatorType::s32) != integer(a.type))
+    throw std::invalid_argument(std::string(name(a.type)) + " with a D of " + name(use.type));
+  if (a.scaled != b.scaled) throw std::invalid_argument("scales for one operand only");
+  if (use.rule == FusedRule::hopper8 && (a.k != 32 || a.scaled))
+    throw std::invalid_argument("the rule of Hopper's 8-bit types for others");
   const RoundTowardZero rounding;
   HWY_DYNAMIC_DISPATCH(multiply)(a, b, use, d_rows.data());
 }

@@ -9,7 +9,6 @@
 namespace emu {
 namespace {
 
-constexpr int kFractionBits = 25;
 constexpr int kLowestAlignment = -133;
 constexpr uint32_t kNan = 0x7FFFFFFF;
 
@@ -37,7 +36,20 @@ Number split(float value, int lowest) {
 }
 
 int lowest_exponent(ElementType type) {
-  return type == ElementType::f16 ? -14 : -126;
+  switch (type) {
+    case ElementType::f16:
+    case ElementType::e5m2:
+      return -14;
+    case ElementType::e4m3:
+      return -6;
+    case ElementType::e3m2:
+      return -2;
+    case ElementType::e2m3:
+    case ElementType::e2m1:
+      return 0;
+    default:
+      return -126;
+  }
 }
 
 /// significand * 2^exponent cut toward zero to a multiple of 2^unit, in those units.
@@ -57,6 +69,7 @@ struct Format {
 };
 constexpr Format kF32{32, 23, -126, 127, false};
 constexpr Format kF16{16, 10, -14, 15, true};
+constexpr Format kF32Of13{22, 13, -126, 127, false};  // the upper 22 bits of an f32
 
 /// The bits of sum * 2^unit in `format`.
 uint32_t round_to(const Format& format, int64_t sum, int unit) {
@@ -110,7 +123,9 @@ uint16_t float_to_f16(float value) {
 
 uint32_t fused_sum_exact(const PackedOperand& a, uint32_t row, const PackedOperand& b, uint32_t column,
                          const AccumulatorUse& use, uint32_t old) {
-  const bool half = use.type == AccumulatorType::f16;
+  const bool half = use.type == AccumulatorType::f16, narrow = use.rule == FusedRule::hopper8;
+  const int scale = (a.scaled ? a.scale_exponent[row] : 0) + (b.scaled ? b.scale_exponent[column] : 0);
+  if (scale >= PackedOperand::kNanScale / 2) return kNan;
   const float d = use.input ? std::bit_cast<float>(old) : 0.0f;
 
   Number terms[PackedOperand::kMaxK];
@@ -120,7 +135,7 @@ uint32_t fused_sum_exact(const PackedOperand& a, uint32_t row, const PackedOpera
     const float x = a.value[PackedOperand::index(row, k, a.k)], y = b.value[PackedOperand::index(column, k, b.k)];
     if (!std::isfinite(x) || !std::isfinite(y)) infinities += x * y;
     const Number p = split(x, lowest_exponent(a.type)), q = split(y, lowest_exponent(b.type));
-    terms[k] = {p.significand * q.significand, p.exponent + q.exponent};
+    terms[k] = {p.significand * q.significand, p.exponent + q.exponent + scale};
     if (terms[k].significand != 0) largest = std::max(largest, terms[k].exponent);
   }
   if (std::isnan(infinities)) return kNan;
@@ -130,10 +145,11 @@ uint32_t fused_sum_exact(const PackedOperand& a, uint32_t row, const PackedOpera
   old_term.exponent -= use.scale_shift;
   if (old_term.significand != 0) largest = std::max(largest, old_term.exponent);
 
-  const int unit = largest - kFractionBits;
+  const int unit = largest - (narrow ? 13 : 25);
   int64_t sum = cut(old_term.significand, old_term.exponent - 23, unit);
   for (uint32_t k = 0; k < a.k; ++k) sum += cut(terms[k].significand, terms[k].exponent - 46, unit);
-  return half ? std::bit_cast<uint32_t>(f16_to_float(round_to(kF16, sum, unit))) : round_to(kF32, sum, unit);
+  if (half) return std::bit_cast<uint32_t>(f16_to_float(round_to(kF16, sum, unit)));
+  return narrow ? round_to(kF32Of13, sum, unit) << 10 : round_to(kF32, sum, unit);
 }
 
 }  // namespace emu

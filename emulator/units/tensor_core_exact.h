@@ -16,10 +16,12 @@ namespace emu {
 ///  - The exponent of a product is the sum of its factors' exponents, mantissas not normalised; a subnormal has its
 ///  format's
 ///    lowest exponent. Zero terms have none. The largest exponent of all terms counts, but never less than -133.
-///  - Each term is cut toward zero to a multiple of 2^(largest - 25); the cut terms are added exactly.
-///  - The sum is rounded to f32 toward zero, or to f16 to nearest even, subnormals included; past the largest finite
-///  number it
-///    becomes Inf. A result of zero is +0.
+///  - Each term is cut toward zero to a multiple of 2^(largest - 25), by FusedRule::hopper8 of 2^(largest - 13); the
+///  cut
+///    terms are added exactly.
+///  - The sum is rounded to f32 toward zero (by hopper8 to 13 fraction bits), or to f16 to nearest even, subnormals
+///    included; past the largest finite number it becomes Inf. A result of zero is +0.
+///  - Scales of rows: a scale's exponent is added to that of each product; one that is NaN gives NaN.
 uint32_t fused_sum_exact(const PackedOperand& a, uint32_t row, const PackedOperand& b, uint32_t column,
                          const AccumulatorUse& use, uint32_t old);
 

@@ -73,8 +73,8 @@ struct F16 {
   using Lane = uint16_t;
   static constexpr int lowest_field = 127 - 14;  // f32 exponent field of what its subnormals count as
   template <class D>
-  static HWY_INLINE HWY_ATTR hn::Vec<D> float_bits(D d, const uint16_t* from) {
-    const auto bits = hn::PromoteTo(d, hn::LoadU(hn::Rebind<uint16_t, D>(), from));
+  static HWY_INLINE HWY_ATTR hn::Vec<D> float_bits(D d, const uint16_t* raw, uint32_t k) {
+    const auto bits = hn::PromoteTo(d, hn::LoadU(hn::Rebind<uint16_t, D>(), raw + k * kBlock));
     const auto shifted = hn::ShiftLeft<13>(hn::And(bits, hn::Set(d, 0x7FFFu)));
     const auto exponent = hn::And(shifted, hn::Set(d, 0x0F800000u));
     const auto rebias = hn::Set(d, 112u << 23);
@@ -94,8 +94,8 @@ struct Bf16 {
   using Lane = uint16_t;
   static constexpr int lowest_field = 1;
   template <class D>
-  static HWY_INLINE HWY_ATTR hn::Vec<D> float_bits(D d, const uint16_t* from) {
-    return hn::ShiftLeft<16>(hn::PromoteTo(d, hn::LoadU(hn::Rebind<uint16_t, D>(), from)));
+  static HWY_INLINE HWY_ATTR hn::Vec<D> float_bits(D d, const uint16_t* raw, uint32_t k) {
+    return hn::ShiftLeft<16>(hn::PromoteTo(d, hn::LoadU(hn::Rebind<uint16_t, D>(), raw + k * kBlock)));
   }
 };
 
@@ -103,8 +103,62 @@ struct Tf32 {
   using Lane = uint32_t;
   static constexpr int lowest_field = 1;
   template <class D>
-  static HWY_INLINE HWY_ATTR hn::Vec<D> float_bits(D d, const uint32_t* from) {
-    return hn::And(hn::LoadU(d, from), hn::Set(d, 0xFFFFE000u));
+  static HWY_INLINE HWY_ATTR hn::Vec<D> float_bits(D d, const uint32_t* raw, uint32_t k) {
+    return hn::And(hn::LoadU(d, raw + k * kBlock), hn::Set(d, 0xFFFFE000u));
+  }
+};
+
+/// Bytes are transposed in pairs: row k / 2 has element k in its low or its high half.
+template <class D>
+HWY_INLINE HWY_ATTR hn::Vec<D> byte_of_pair(D d, const uint16_t* raw, uint32_t k) {
+  const auto pair = hn::PromoteTo(d, hn::LoadU(hn::Rebind<uint16_t, D>(), raw + k / 2 * kBlock));
+  return hn::And(k % 2 ? hn::ShiftRight<8>(pair) : pair, hn::Set(d, 0xFFu));
+}
+
+/// A format of up to 8 bits, in the low bits of a byte. kNan: magnitude of its NaN, where the highest exponent is not
+/// Inf and NaN as in IEEE 754; 0: none.
+template <int kExponentBits, int kFractionBits, bool kInfinity, uint32_t kNan>
+struct Small {
+  using Lane = uint16_t;
+  static constexpr int lowest = 2 - (1 << (kExponentBits - 1)), lowest_field = 127 + lowest;
+  template <class D>
+  static HWY_INLINE HWY_ATTR hn::Vec<D> float_bits(D d, const uint16_t* raw, uint32_t k) {
+    const auto bits = byte_of_pair(d, raw, k);
+    constexpr uint32_t kMagnitude = (1u << (kExponentBits + kFractionBits)) - 1;
+    constexpr uint32_t kTop = ((1u << kExponentBits) - 1) << 23;
+    const auto code = hn::And(bits, hn::Set(d, kMagnitude));
+    const auto shifted = hn::ShiftLeft<23 - kFractionBits>(code);
+    const auto exponent = hn::And(shifted, hn::Set(d, kTop));
+    const auto rebias = hn::Set(d, static_cast<uint32_t>(lowest_field - 1) << 23);
+    const auto normal = hn::Add(shifted, rebias);
+    const hn::RebindToFloat<D> df;
+    const auto one = hn::Set(d, static_cast<uint32_t>(lowest_field) << 23);
+    const auto with_one = hn::BitCast(df, hn::Add(normal, hn::Set(d, 1u << 23)));
+    const auto subnormal = hn::BitCast(d, hn::Sub(with_one, hn::BitCast(df, one)));
+    auto magnitude = hn::IfThenElse(hn::Eq(exponent, hn::Zero(d)), subnormal, normal);
+    if constexpr (kInfinity) {
+      const auto special = hn::Or(shifted, hn::Set(d, 0x7F800000u));
+      magnitude = hn::IfThenElse(hn::Eq(exponent, hn::Set(d, kTop)), special, magnitude);
+    }
+    if constexpr (kNan != 0) {
+      magnitude = hn::IfThenElse(hn::Eq(code, hn::Set(d, kNan)), hn::Set(d, 0x7FC00000u), magnitude);
+    }
+    const auto sign = hn::And(bits, hn::Set(d, kMagnitude + 1));
+    return hn::Or(magnitude, hn::ShiftLeft<31 - kExponentBits - kFractionBits>(sign));
+  }
+};
+
+/// Integers have no use for exponents; as floats they are exact.
+template <bool kSigned>
+struct Integer {
+  using Lane = uint16_t;
+  static constexpr int lowest_field = 1;
+  template <class D>
+  static HWY_INLINE HWY_ATTR hn::Vec<D> float_bits(D d, const uint16_t* raw, uint32_t k) {
+    const hn::RebindToSigned<D> di;
+    auto value = hn::BitCast(di, byte_of_pair(d, raw, k));
+    if constexpr (kSigned) value = hn::Sub(hn::Xor(value, hn::Set(di, 128)), hn::Set(di, 128));
+    return hn::BitCast(d, hn::ConvertTo(hn::RebindToFloat<D>(), value));
   }
 };
 
@@ -116,10 +170,10 @@ HWY_INLINE HWY_ATTR hn::Vec<D> exponent_field(D d, hn::Vec<D> bits) {
   return hn::IfThenZeroElse(is_zero, hn::Max(field, hn::Set(d, Type::lowest_field)));
 }
 
-template <class Type>
+template <class Type, uint32_t depth = kOperandBytesPerRow / sizeof(typename Type::Lane)>
 HWY_ATTR void pack_rows(PackedOperand& to, const std::byte* dense, bool negate) {
   using Lane = typename Type::Lane;
-  constexpr uint32_t depth = kOperandBytesPerRow / sizeof(Lane), side = 16 / sizeof(Lane);
+  constexpr uint32_t lanes = kOperandBytesPerRow / sizeof(Lane), side = 16 / sizeof(Lane);
   const hn::ScalableTag<uint32_t> du;
   const hn::RebindToSigned<decltype(du)> di;
   const hn::Rebind<uint8_t, decltype(di)> d8;
@@ -127,12 +181,12 @@ HWY_ATTR void pack_rows(PackedOperand& to, const std::byte* dense, bool negate) 
   const auto infinite = hn::Set(di, 255);
 
   for (uint32_t first = 0; first < to.rows; first += kBlock) {
-    alignas(64) Lane raw[depth * kBlock] = {};  // [k][row]; rows past the end stay zero
+    alignas(64) Lane raw[lanes * kBlock] = {};  // [k][row]; rows past the end stay zero
     const uint32_t rows = HWY_MIN(kBlock, to.rows - first);
-    const auto* from = reinterpret_cast<const Lane*>(dense) + size_t{first} * depth;
+    const auto* from = reinterpret_cast<const Lane*>(dense) + size_t{first} * lanes;
     for (uint32_t row = 0; row < rows; row += side) {
-      for (uint32_t k = 0; k < depth; k += side) {
-        transpose_square(from + row * depth + k, depth, raw + k * kBlock + row, kBlock);
+      for (uint32_t k = 0; k < lanes; k += side) {
+        transpose_square(from + row * lanes + k, lanes, raw + k * kBlock + row, kBlock);
       }
     }
 
@@ -141,7 +195,7 @@ HWY_ATTR void pack_rows(PackedOperand& to, const std::byte* dense, bool negate) 
     for (uint32_t row = 0; row < kBlock; row += hn::Lanes(du)) {
       auto largest = hn::Zero(di);
       for (uint32_t k = 0; k < depth; ++k) {
-        const auto bits = hn::Xor(Type::float_bits(du, raw + k * kBlock + row), flip);
+        const auto bits = hn::Xor(Type::float_bits(du, raw + row, k), flip);
         hn::Store(bits, du, reinterpret_cast<uint32_t*>(value + k * kBlock + row));
         largest = hn::Max(largest, exponent_field<Type>(di, hn::BitCast(di, bits)));
       }
@@ -167,8 +221,22 @@ HWY_ATTR void pack(PackedOperand& to, const std::byte* dense, bool negate) {
       return pack_rows<F16>(to, dense, negate);
     case ElementType::bf16:
       return pack_rows<Bf16>(to, dense, negate);
-    default:
+    case ElementType::tf32:
       return pack_rows<Tf32>(to, dense, negate);
+    case ElementType::e4m3:
+      return pack_rows<Small<4, 3, false, 0x7F>, 32>(to, dense, negate);
+    case ElementType::e5m2:
+      return pack_rows<Small<5, 2, true, 0>, 32>(to, dense, negate);
+    case ElementType::e2m3:
+      return pack_rows<Small<2, 3, false, 0>, 32>(to, dense, negate);
+    case ElementType::e3m2:
+      return pack_rows<Small<3, 2, false, 0>, 32>(to, dense, negate);
+    case ElementType::e2m1:
+      return pack_rows<Small<2, 1, false, 0>, 32>(to, dense, negate);
+    case ElementType::u8:
+      return pack_rows<Integer<false>, 32>(to, dense, negate);
+    case ElementType::s8:
+      return pack_rows<Integer<true>, 32>(to, dense, negate);
   }
 }
 
@@ -182,17 +250,33 @@ namespace emu {
 HWY_EXPORT(pack);
 
 void PackedOperand::pack(ElementType element, uint32_t row_count, const std::byte* dense, bool negate) {
-  if (element != ElementType::f16 && element != ElementType::bf16 && element != ElementType::tf32) {
-    throw std::invalid_argument(std::string("no arithmetic for ") + name(element) + " operands");
-  }
+  if (negate && (element == ElementType::u8 || element == ElementType::s8))
+    throw std::invalid_argument("integers are not negated");
   if (row_count == 0 || row_count > kMaxRows || row_count % 8 != 0) {
     throw std::invalid_argument("operand of " + std::to_string(row_count) + " rows; multiples of 8 up to 256");
   }
   type = element;
   rows = row_count;
   k = elements_per_step(element);
-  has_special = false;
+  has_special = scaled = false;
   HWY_DYNAMIC_DISPATCH(pack)(*this, dense, negate);
+}
+
+void PackedOperand::scale(std::span<const uint8_t> scales) {
+  if (scales.size() != rows || k != 32 || type == ElementType::u8 || type == ElementType::s8)
+    throw std::invalid_argument("one scale for each row of an operand of floating-point types of 8 bits and fewer");
+  scaled = true;
+  std::fill(scale_exponent, scale_exponent + kMaxRows, 0);
+  for (uint32_t row = 0; row < rows; ++row) {
+    const bool nan = scales[row] == 0xFF;
+    scale_exponent[row] = nan ? kNanScale : scales[row] - 127;
+    if (nan) {
+      exponent[row] = kSpecial;
+      has_special = true;
+    } else if (exponent[row] != kOnlyZeros && exponent[row] != kSpecial) {
+      exponent[row] += scale_exponent[row];
+    }
+  }
 }
 
 void PackedOperand::pack_tmem(ElementType element, std::span<const uint32_t* const> columns, bool negate) {
