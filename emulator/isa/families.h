@@ -22,6 +22,8 @@ std::span<const Entry> tcgen05_entries();     // tcgen05
 std::span<const Entry> wgmma_entries();       // wgmma
 std::span<const Entry> video_entries();       // vadd, vadd2, vadd4, ...
 std::span<const Entry> refused_entries();     // textures, surfaces, multimem
+std::span<const Entry> mma_entries();         // mma, wmma
+std::span<const Entry> matrix_entries();      // ldmatrix, stmatrix, movmatrix
 
 /// exit, and a kernel's ret. In control.cpp.
 void bind_exit(Binder& binder);

@@ -27,6 +27,8 @@ const std::vector<Entry>& table() {
              tma_entries(),
              tcgen05_entries(),
              wgmma_entries(),
+             mma_entries(),
+             matrix_entries(),
              video_entries(),
              refused_entries(),
          })

@@ -41,17 +41,15 @@ bool adds_to_d(const Warp& warp, const Slot& scale_d) {
   return bits != 0;
 }
 
-template <class Vector>
-size_t granule_of(Warp& warp, const void* at, const Vector& granules) {
-  const auto granule = static_cast<size_t>(static_cast<const std::byte*>(at) - warp.file()) / kGranule;
-  return std::min(granule, granules.size() - 1);
-}
-
 SharedWindow window_of(const Cta& cta) {
   return {cta.window.data(), cta.cluster.grid.device.chip().shared_reserved_bytes, cta.window_bytes};
 }
 
 }  // namespace
+
+size_t Warpgroup::Part::granule(const void* at) const {
+  return static_cast<size_t>(static_cast<const std::byte*>(at) - file) / kGranule;
+}
 
 uint64_t WgmmaForm::packed() const {
   return static_cast<uint64_t>(a) | static_cast<uint64_t>(b) << 8 | static_cast<uint64_t>(d) << 16 | uint64_t{n} << 24 |
@@ -150,9 +148,12 @@ std::shared_ptr<HeldAccumulator> Warpgroup::hold(Warp& warp, const Instruction& 
     held->registers.push_back(warp.write<uint32_t>(warp.listed(instruction.list, i)));
   held->rows.resize(size_t{kFragmentRows} * form.n);
   if (mma.adds) accumulator_to_rows(form.d, form.n, held->registers.data(), held->rows.data(), form.n);
-  if (mine.held.empty()) mine.granules.assign(warp.file_bytes() / kGranule + 2, 0);
+  if (mine.held.empty()) {
+    mine.file = warp.file();
+    mine.granules.assign(warp.file_bytes() / kGranule + 2, 0);
+  }
   for (uint32_t* reg : held->registers) {
-    ++mine.granules[granule_of(warp, reg, mine.granules)];
+    ++mine.granules[mine.granule(reg)];
     if (warp.strict()) std::fill(reg, reg + kLanes, kPoison);
   }
   mine.held.push_back(held);
@@ -166,7 +167,7 @@ void Warpgroup::release(Warp& warp, uint64_t number) {
   std::erase_if(mine.held, [&](const std::shared_ptr<HeldAccumulator>& held) {
     if (held->last > number) return false;
     rows_to_accumulator(held->type, held->n, held->rows.data(), held->n, held->registers.data());
-    for (uint32_t* reg : held->registers) --mine.granules[granule_of(warp, reg, mine.granules)];
+    for (uint32_t* reg : held->registers) --mine.granules[mine.granule(reg)];
     return true;
   });
   warp.registers_held = !mine.held.empty();
@@ -188,7 +189,7 @@ bool Warpgroup::issue(Warp& warp, const Instruction& instruction) {
   // The tensor core may hold registers that this one wants otherwise: as A, or as part of another D.
   uint64_t must_be_done = 0;
   const auto held_there = [&](const Slot& slot) {
-    return !mine.held.empty() && mine.granules[granule_of(warp, warp.write<uint32_t>(slot), mine.granules)] != 0;
+    return slot.bank == Slot::warp && mine.granules[mine.granule(warp.write<uint32_t>(slot))] != 0;
   };
   const auto same_registers = [&](const HeldAccumulator& held) {
     if (held.registers.size() != instruction.list_count) return false;
@@ -196,7 +197,9 @@ bool Warpgroup::issue(Warp& warp, const Instruction& instruction) {
       if (held.registers[i] != warp.write<uint32_t>(warp.listed(instruction.list, i))) return false;
     return true;
   };
-  if (!mine.held.empty()) {
+  if (!mine.held.empty() && mine.file != warp.file()) {
+    must_be_done = mine.issued;  // registers of another function
+  } else if (!mine.held.empty()) {
     bool overlaps = false, same = false;
     for (uint32_t i = 0; i < instruction.list_count; ++i) overlaps |= held_there(warp.listed(instruction.list, i));
     for (auto& held : mine.held)
@@ -328,11 +331,12 @@ bool Warpgroup::wait(Warp& warp, uint64_t pending) {
 
 bool Warpgroup::settle(Warp& warp, const Instruction& instruction) {
   Part& mine = part(warp);
-  // ptxas lets no wgmma be under way across a call (C7510: "serialized due to the presence of Extern calls").
+  // ptxas lets no wgmma be under way across a call (C7510: "serialized due to the presence of Extern calls"), so the
+  // registers held are this function's.
   bool touches = instruction.changes_frame;
   for (uint32_t i = 0; i < instruction.touched_count; ++i) {
     const Range& range = warp.program().touched[instruction.touched + i];
-    touches |= mine.granules[granule_of(warp, warp.file() + range.begin, mine.granules)] != 0;
+    touches |= mine.granules[range.begin / kGranule] != 0;
   }
   if (!touches || (warp.strict() && !instruction.changes_frame)) return true;
   if (!reach(warp, mine.issued)) return false;

@@ -85,7 +85,9 @@ class Warpgroup : public std::enable_shared_from_this<Warpgroup> {
     uint64_t issued = 0;
     std::deque<uint64_t> groups;  ///< by committed group: number of its last wgmma
     std::vector<std::shared_ptr<HeldAccumulator>> held;
-    std::vector<uint16_t> granules;  ///< of the warp's file, 64 bytes each: how many held registers lie there
+    const std::byte* file = nullptr;  ///< where the held registers lie
+    std::vector<uint16_t> granules;   ///< of that file, 64 bytes each: how many held registers lie there
+    size_t granule(const void* at) const;
     Group* waiter = nullptr;
     uint64_t waits_for = 0;
   };
