@@ -23,6 +23,7 @@ std::span<const Entry> wgmma_entries();       // wgmma
 std::span<const Entry> video_entries();       // vadd, vadd2, vadd4, ...
 std::span<const Entry> refused_entries();     // textures, surfaces, multimem
 std::span<const Entry> mma_entries();         // mma, wmma
+std::span<const Entry> register_entries();    // setmaxnreg
 std::span<const Entry> matrix_entries();      // ldmatrix, stmatrix, movmatrix
 
 /// exit, and a kernel's ret. In control.cpp.

@@ -29,6 +29,7 @@ const std::vector<Entry>& table() {
              wgmma_entries(),
              mma_entries(),
              matrix_entries(),
+             register_entries(),
              video_entries(),
              refused_entries(),
          })

@@ -45,6 +45,12 @@ struct BarrierHistory {
   std::vector<Signal> signals = {};
 };
 
+/// Registers that warps of the CTA have given back (setmaxnreg), and who waits for some.
+struct RegisterPool {
+  uint32_t free = 0;
+  std::vector<Group*> waiting;
+};
+
 class Cta {
  public:
   Cta(Cluster& cluster, uint32_t rank, Dim3 index, TensorMemory& tensor_memory, TensorMemory::Owner owner, int sm);
@@ -63,6 +69,7 @@ class Cta {
   std::vector<std::unique_ptr<Warp>> warps;
   uint32_t live_warps = 0;
   std::array<NamedBarrier, 16> barriers;
+  RegisterPool registers;
   std::vector<Group*> mbarrier_waiters;
   std::map<uint32_t, BarrierHistory> barrier_history;  ///< by offset in the window
   bool alloc_permit = true;                            ///< until tcgen05.relinquish_alloc_permit

@@ -46,6 +46,7 @@ enum class WaitKind : uint8_t {
   bulk_group,     ///< cp.async.bulk.wait_group
   completion,     ///< tcgen05.wait::ld / ::st
   wgmma,          ///< wgmma.wait_group, or a register of a wgmma under way
+  registers,      ///< setmaxnreg.inc, until enough are free
   time,           ///< nanosleep
 };
 
@@ -131,6 +132,7 @@ class Warp {
   std::map<uint32_t, TensorCoreWork> tensor_core_work;
   std::shared_ptr<Warpgroup> warpgroup;  ///< once it has executed a wgmma
   bool registers_held = false;           ///< the tensor core has some of its registers (wgmma)
+  uint32_t registers_per_thread = 0;     ///< since its last setmaxnreg; 0: as at its start
   WarpCounters counters;
 
   /// Makes `g` the running group: registers are those of its frame from now on.

@@ -85,6 +85,11 @@ std::string describe_wait(const Cluster& cluster, const Group& group) {
       return fmt::format(
           "waits for a wgmma.mma_async that warps {} have not executed: all four warps of a warpgroup must",
           group.warp->warpgroup->missing(*group.warp));
+    case WaitKind::registers:
+      return fmt::format(
+          "waits in setmaxnreg.inc for {} registers for its warp: {} are free of those that the CTA was launched with. "
+          "The counts of all warps together must not exceed the entry count times the threads",
+          wait.address, cta.registers.free);
     case WaitKind::time:
       return "sleeps";
     case WaitKind::none:
