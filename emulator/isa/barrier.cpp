@@ -76,7 +76,8 @@ void bind_barrier(Binder& binder) {
     return;
   }
   if (binder.take("cluster")) {
-    binder.refuse("cluster barriers are not executed yet");
+    bind_cluster_barrier(binder);
+    return;
   }
   binder.take("cta");
   // bar is barrier.cta.aligned.
@@ -116,6 +117,12 @@ Flow execute_fence(Warp&, const Instruction&) {
   return Flow::next;
 }
 
+/// What the CTA's threads did to other CTAs' mbarriers is done before what follows the fence.
+Flow execute_release_fence(Warp& warp, const Instruction&) {
+  warp.cta.cluster.complete_remote(warp.cta);
+  return Flow::next;
+}
+
 /// Memory here is sequentially consistent within a cluster, and between clusters visible operations pass one at a time;
 /// so a fence orders nothing that was not in order. One of gpu or sys scope is itself admitted in order.
 void bind_fence(Binder& binder) {
@@ -123,8 +130,9 @@ void bind_fence(Binder& binder) {
     std::string_view modifier = binder.take_next();
     if (modifier == "gpu" || modifier == "sys" || modifier == "gl") binder.out.visible = true;
   }
-  if (binder.source.has("mbarrier_init") || binder.source.has("proxy::async")) binder.out.visible = false;
-  binder.out.execute = execute_fence;
+  if (binder.source.has("mbarrier_init")) binder.out.visible = false;
+  bool proxies = binder.source.has("proxy") || binder.source.has("mbarrier_init");
+  binder.out.execute = proxies ? execute_fence : execute_release_fence;
 }
 
 constexpr Entry kEntries[] = {

@@ -18,6 +18,7 @@ std::span<const Entry> warp_entries();        // vote, shfl, match, activemask, 
 std::span<const Entry> barrier_entries();     // barrier, bar, fence, membar
 std::span<const Entry> mbarrier_entries();    // mbarrier
 std::span<const Entry> tma_entries();         // cp.async.bulk...
+std::span<const Entry> tensormap_entries();   // tensormap
 std::span<const Entry> tcgen05_entries();     // tcgen05
 std::span<const Entry> wgmma_entries();       // wgmma
 std::span<const Entry> video_entries();       // vadd, vadd2, vadd4, ...
@@ -31,6 +32,11 @@ void bind_exit(Binder& binder);
 /// bar.warp.sync and barrier.warp.sync, which share their opcodes with the CTA barriers; .warp has been taken. In
 /// warp.cpp.
 void bind_warp_barrier(Binder& binder);
+/// barrier.cluster; .cluster has been taken. In cluster.cpp.
+void bind_cluster_barrier(Binder& binder);
+/// st.async and red.async; .async has been taken. In cluster_async.cpp.
+void bind_store_async(Binder& binder);
+void bind_reduce_async(Binder& binder);
 /// cp.async without .bulk; .async has been taken. In memory_async.cpp.
 void bind_copy_async(Binder& binder);
 

@@ -90,14 +90,26 @@ Flow execute_arrive(Warp& warp, const Instruction& instruction) {
     uint64_t word = cluster.mbarrier_word(address, Access::atomic);
     uint32_t value =
         instruction.operand[1].present() ? static_cast<uint32_t>(warp.scalar(instruction.operand[1], lane)) : 1;
+    bool expects = instruction.modifiers & kExpectTx;
+    if (!expects && (value < 1 || value > mbarrier::kMaxCount))
+      throw Trap(FaultCode::launch_failure,
+                 fmt::format("mbarrier.arrive with count {}: it must be 1..{}", value, mbarrier::kMaxCount),
+                 "PTX ISA, mbarrier.arrive");
+    if (shared_rank(address) != warp.cta.rank) {
+      if (instruction.operand[0].present() || (instruction.modifiers & kNoComplete))
+        throw Trap(FaultCode::illegal_instruction,
+                   fmt::format("the mbarrier at {:#x} is another CTA's: a remote arrive returns no state", address),
+                   "PTX ISA, mbarrier.arrive: shared::cluster needs the sink symbol as destination");
+      cluster.mbarrier_remotely(
+          warp, lane, address, expects ? "arrive.expect_tx" : "arrive", [value, drop, expects](uint64_t now) {
+            return expects ? mbarrier::arrive_expect_tx(now, value, drop) : mbarrier::arrive(now, value, drop);
+          });
+      return;
+    }
     mbarrier::Outcome outcome;
-    if (instruction.modifiers & kExpectTx) {
+    if (expects) {
       outcome = mbarrier::arrive_expect_tx(word, value, drop);
     } else {
-      if (value < 1 || value > mbarrier::kMaxCount)
-        throw Trap(FaultCode::launch_failure,
-                   fmt::format("mbarrier.arrive with count {}: it must be 1..{}", value, mbarrier::kMaxCount),
-                   "PTX ISA, mbarrier.arrive");
       outcome = mbarrier::arrive(word, value, drop);
       if (outcome.completed && (instruction.modifiers & kNoComplete))
         throw Trap(FaultCode::launch_failure, "mbarrier.arrive.noComplete completed the phase",
@@ -108,8 +120,7 @@ Flow execute_arrive(Warp& warp, const Instruction& instruction) {
       warp.write<uint64_t>(instruction.operand[0])[lane] = token;
       if (outcome.completed) token = outcome.word;
     }
-    cluster.mbarrier_signal(address, cluster.origin(warp, lane),
-                            instruction.modifiers & kExpectTx ? "arrive.expect_tx" : "arrive");
+    cluster.mbarrier_signal(address, cluster.origin(warp, lane), expects ? "arrive.expect_tx" : "arrive");
     cluster.mbarrier_store(address, outcome.word, outcome.completed);
   });
   return Flow::next;
@@ -123,6 +134,13 @@ Flow execute_tx(Warp& warp, const Instruction& instruction) {
     uint32_t address = barrier_address(warp, instruction, lane);
     uint64_t word = cluster.mbarrier_word(address, Access::atomic);
     uint32_t bytes = static_cast<uint32_t>(warp.scalar(instruction.operand[1], lane));
+    if (shared_rank(address) != warp.cta.rank) {
+      cluster.mbarrier_remotely(warp, lane, address, expect ? "expect_tx" : "complete_tx",
+                                [bytes, expect](uint64_t now) {
+                                  return expect ? mbarrier::expect_tx(now, bytes) : mbarrier::complete_tx(now, bytes);
+                                });
+      return;
+    }
     mbarrier::Outcome outcome = expect ? mbarrier::expect_tx(word, bytes) : mbarrier::complete_tx(word, bytes);
     cluster.mbarrier_signal(address, cluster.origin(warp, lane), expect ? "expect_tx" : "complete_tx");
     cluster.mbarrier_store(address, outcome.word, outcome.completed);

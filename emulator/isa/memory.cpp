@@ -136,7 +136,7 @@ void bind_bulk_store(Binder& binder) {
 template <bool kLoad>
 void bind_access(Binder& binder) {
   if (!kLoad && binder.take("bulk")) return bind_bulk_store(binder);
-  if (binder.take("async")) binder.refuse("this form is not executed");
+  if (!kLoad && binder.take("async")) return bind_store_async(binder);
   Qualifiers qualifiers = take_qualifiers(binder);
   std::string_view vector = binder.take_any({"v2", "v4", "v8"});
   std::string_view type = binder.take_next();

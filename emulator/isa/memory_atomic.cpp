@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string>
 
+#include "emulator/isa/families.h"
 #include "emulator/isa/float_format.h"
 #include "emulator/isa/lanes.h"
 #include "emulator/isa/memory_access.h"
@@ -264,7 +265,7 @@ void bind_exchange(Binder& binder, const Qualifiers& qualifiers, bool compares) 
 }
 
 void bind(Binder& binder, bool reads) {
-  if (binder.take("async")) binder.refuse("this form is not executed");
+  if (!reads && binder.take("async")) return bind_reduce_async(binder);
   Qualifiers qualifiers = take_qualifiers(binder);
   qualifiers.strong = true;  // .relaxed is the default, at .gpu scope
   binder.out.visible = qualifiers.visible();

@@ -25,6 +25,7 @@ const std::vector<Entry>& table() {
              barrier_entries(),
              mbarrier_entries(),
              tma_entries(),
+             tensormap_entries(),
              tcgen05_entries(),
              wgmma_entries(),
              mma_entries(),

@@ -49,10 +49,7 @@ Flow execute_wait_group(Warp& warp, const Instruction& instruction) {
 }
 
 Flow execute_prefetch_tensor(Warp& warp, const Instruction& instruction) {
-  for_lanes(warp.active, [&](int lane) {
-    tma::Box(read_map(warp, warp.address(instruction.address, lane)), read_coordinates(warp, instruction, lane),
-             tma::Direction::load);
-  });
+  for_lanes(warp.active, [&](int lane) { check_prefetch(warp, instruction, lane); });
   return Flow::next;
 }
 
@@ -108,10 +105,13 @@ uint64_t take_reduction(Binder& binder, bool with_type) {
 void bind_tensor(Binder& binder, bool reduces) {
   Instruction& out = binder.out;
   if (take_dimension(binder).empty()) binder.refuse("the number of dimensions is missing");
-  if (!binder.source.has("tile::gather4") && !binder.source.has("tile::scatter4")) binder.take("tile");
+  binder.take("tile");
   if (binder.take("bulk_group")) {
     // [map, {coordinates}], [src]{, policy}
-    if (reduces) out.modifiers = take_reduction(binder, false);
+    if (reduces)
+      out.modifiers = take_reduction(binder, false);
+    else if (binder.take("tile::scatter4"))
+      out.modifiers = kFourRows;
     binder.take("global");
     if (!binder.take("shared::cta")) binder.refuse("the source must be shared::cta");
     out.address = binder.address(0);
@@ -127,7 +127,11 @@ void bind_tensor(Binder& binder, bool reduces) {
   if (!binder.take("shared::cluster") && !binder.take("shared::cta"))
     binder.refuse("the destination must be shared memory");
   binder.take("global");
-  binder.take("cta_group::1");
+  if (binder.take("tile::gather4")) out.modifiers |= kFourRows;
+  if (binder.take("cta_group::2"))
+    out.modifiers |= kPair;
+  else
+    binder.take("cta_group::1");
   out.address = binder.address(0);
   bind_coordinates(binder, binder.operand(1));
   set_addresses(binder, {binder.address(1), binder.address(2)});
@@ -191,7 +195,8 @@ void bind_cp(Binder& binder) {
     out.address = binder.address(0);
     if (binder.take("tensor")) {
       take_dimension(binder);
-      if (!binder.source.has("tile::gather4")) binder.take("tile");
+      binder.take("tile");
+      if (binder.take("tile::gather4")) out.modifiers |= kFourRows;
       bind_coordinates(binder, binder.operand(0));
       take_hint(binder, 1);
       out.execute = execute_prefetch_tensor;

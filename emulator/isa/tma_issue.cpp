@@ -1,5 +1,8 @@
 #include "emulator/isa/tma_issue.h"
 
+#include <array>
+#include <memory>
+
 #include <fmt/format.h>
 
 #include "emulator/machine/grid.h"
@@ -17,15 +20,32 @@ uint32_t shared_address(const Warp& warp, const AddressOperand& operand, int lan
 }
 
 tma::Window window_of(Cta& cta) {
-  if (cta.window.empty())
-    throw Trap(FaultCode::illegal_address,
-               fmt::format("bulk copy to or from CTA {} of the cluster, which has exited", cta.rank),
-               "PTX ISA, shared::cluster: the CTA must be running");
+  if (cta.exited()) refuse_exited(cta, "shared memory is read or written by a bulk copy");
   return {cta.window.data(), cta.window_bytes, cta.cluster.grid.device.chip().shared_reserved_bytes};
 }
 
 TensorMap read_map(Warp& warp, uint64_t address) {
-  return decode_tensor_map(warp.cta.cluster.generic(warp, 0, address, kTensorMapBytes, Access::read), address);
+  TensorMap map = decode_tensor_map(warp.cta.cluster.generic(warp, 0, address, kTensorMapBytes, Access::read), address);
+  if (map.replaced) {
+    std::array<uint8_t, kTensorMapBytes> place{};
+    TensorMapArguments arguments{.map = &place,
+                                 .type = static_cast<uint32_t>(map.type),
+                                 .rank = map.rank,
+                                 .global_address = map.address,
+                                 .global_dim = map.dims.data(),
+                                 .global_strides = map.strides_bytes.data() + 1,
+                                 .box_dim = map.box.data(),
+                                 .element_strides = map.element_strides.data(),
+                                 .interleave = static_cast<uint32_t>(map.interleave),
+                                 .swizzle = static_cast<uint32_t>(map.swizzle),
+                                 .l2_promotion = static_cast<uint32_t>(map.promotion),
+                                 .oob_fill = static_cast<uint32_t>(map.fill)};
+    if (auto refusal = tensor_map_refusal(arguments, warp.cta.cluster.grid.device.chip()))
+      throw Trap(FaultCode::illegal_instruction,
+                 fmt::format("the tensor map at {:#x}, as tensormap.replace left it: {}", address, *refusal),
+                 "CUDA Driver API, cuTensorMapEncodeTiled");
+  }
+  return map;
 }
 
 std::vector<int32_t> read_coordinates(const Warp& warp, const Instruction& instruction, int lane) {
@@ -35,25 +55,79 @@ std::vector<int32_t> read_coordinates(const Warp& warp, const Instruction& instr
   return coordinates;
 }
 
-std::vector<Cta*> destinations(Warp& warp, const Instruction& instruction, int lane, uint32_t address) {
+std::vector<Destination> destinations(Warp& warp, const Instruction& instruction, int lane, uint32_t address,
+                                      uint32_t barrier) {
+  constexpr const char* kPairSource = "PTX ISA, cp.async.bulk.tensor: .cta_group";
   Cluster& cluster = warp.cta.cluster;
-  if (!(instruction.modifiers & kMulticast)) return {&cluster.cta_of(address)};
-  uint32_t mask = static_cast<uint32_t>(warp.scalar(instruction.operand[2], lane)) & 0xFFFF;
-  if (mask == 0 || mask >> cluster.ctas.size())
+  const bool pair = instruction.modifiers & kPair;
+  if (pair && cluster.ctas.size() % 2)
     throw Trap(FaultCode::illegal_instruction,
-               fmt::format("multicast to CTAs {:#06x} of a cluster of {}", mask, cluster.ctas.size()),
-               "PTX ISA, cp.async.bulk: .multicast::cluster");
-  std::vector<Cta*> ctas;
-  for_lanes(mask, [&](int rank) { ctas.push_back(cluster.ctas[static_cast<size_t>(rank)].get()); });
-  return ctas;
+               fmt::format(".cta_group::2 in a cluster of {}: CTA pairs need an even number", cluster.ctas.size()),
+               kPairSource);
+  auto told = [&](uint32_t rank) {
+    uint32_t at = pair ? (rank & ~1u) | (shared_rank(barrier) & 1) : rank;
+    return at << 24 | shared_offset(barrier);
+  };
+  std::vector<Destination> out;
+  if (instruction.modifiers & kMulticast) {
+    uint32_t mask = static_cast<uint32_t>(warp.scalar(instruction.operand[2], lane)) & 0xFFFF;
+    if (mask == 0 || mask >> cluster.ctas.size())
+      throw Trap(FaultCode::illegal_instruction,
+                 fmt::format("multicast to CTAs {:#06x} of a cluster of {}", mask, cluster.ctas.size()),
+                 "PTX ISA, cp.async.bulk: .multicast::cluster");
+    for_lanes(mask, [&](int rank) {
+      out.push_back({cluster.ctas[static_cast<size_t>(rank)].get(), told(static_cast<uint32_t>(rank))});
+    });
+  } else {
+    Cta& cta = cluster.cta_of(address);
+    if (pair && cluster.cta_of(barrier).rank / 2 != cta.rank / 2)
+      throw Trap(
+          FaultCode::illegal_instruction,
+          fmt::format("the data go to CTA {} of the cluster and the mbarrier is in CTA {}: with .cta_group::2 it "
+                      "must be in the same CTA or its peer",
+                      cta.rank, shared_rank(barrier)),
+          kPairSource);
+    out.push_back({&cta, told(cta.rank)});
+  }
+  // A barrier that is none yet is a mistake now, however late the bytes come.
+  for (const Destination& to : out) mbarrier::need_plausible(cluster.mbarrier_word(to.barrier, Access::atomic));
+  return out;
 }
 
-void complete_bytes(Cluster& cluster, Cta& cta, uint32_t barrier, uint64_t bytes, const Origin& who) {
-  uint32_t address = cta.rank << 24 | shared_offset(barrier);
+void issue_load(Warp& warp, int lane, const std::vector<Destination>& to, Load load) {
+  Cluster& cluster = warp.cta.cluster;
+  Origin who = cluster.origin(warp, lane);
+  cluster.load_started();
+  Cluster::Times times = cluster.draw_times();
+  struct State {
+    Load load;
+    std::vector<std::byte> staging;
+    size_t missing;  // destinations
+    bool read = false;
+    void read_once() {
+      if (!std::exchange(read, true)) load.read(staging);
+    }
+  };
+  auto state = std::make_shared<State>(std::move(load), std::vector<std::byte>(load.bytes), to.size());
+  cluster.at(times.read, warp.cta, who, {}, [state] { state->read_once(); });
+  for (size_t i = 0; i < to.size(); ++i) {
+    uint64_t show = i == 0 ? times.show : cluster.draw_times(times.read).show;
+    cluster.at(show, *to[i].cta, who, {.signal = to[i].barrier}, [&cluster, state, who, to = to[i]] {
+      state->read_once();
+      if (--state->missing == 0) cluster.load_ended();
+      state->load.place(state->staging, *to.cta);
+      cluster.note_effect();
+      cluster.trace(who, "tma_shown", to.cta->rank << 24 | state->load.offset, state->load.bytes);
+      complete_bytes(cluster, to.barrier, state->load.bytes, who);
+    });
+  }
+}
+
+void complete_bytes(Cluster& cluster, uint32_t barrier, uint64_t bytes, const Origin& who) {
   mbarrier::Outcome outcome =
-      mbarrier::complete_tx(cluster.mbarrier_word(address, Access::atomic), static_cast<uint32_t>(bytes));
-  cluster.mbarrier_signal(address, who, "bytes of a copy");
-  cluster.mbarrier_store(address, outcome.word, outcome.completed);
+      mbarrier::complete_tx(cluster.mbarrier_word(barrier, Access::atomic), static_cast<uint32_t>(bytes));
+  cluster.mbarrier_signal(barrier, who, "bytes of a copy");
+  cluster.mbarrier_store(barrier, outcome.word, outcome.completed);
 }
 
 bool groups_done(const Warp& warp, int lane, uint64_t allowed, bool reading) {

@@ -1,6 +1,8 @@
 #pragma once
 // What the files of the bulk copies share: operands of the instructions, who is told when a copy is done.
 
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "emulator/isa/binder.h"
@@ -11,7 +13,7 @@ namespace emu::isa {
 
 // Of a bulk copy's Instruction: `address` is the first address; list2 holds the others as pairs of slots (base,
 // offset); list the coordinates; operand 1 the size in bytes, operand 2 the multicast mask; modifiers these bits:
-inline constexpr uint64_t kMulticast = 1, kReduce = 2;
+inline constexpr uint64_t kMulticast = 1, kReduce = 2, kPair = 4, kFourRows = 8;
 inline constexpr int kReductionShift = 8, kTypeShift = 16;
 
 AddressOperand second_address(const Warp& warp, const Instruction& instruction, uint32_t which);
@@ -20,12 +22,28 @@ uint32_t shared_address(const Warp& warp, const AddressOperand& operand, int lan
 tma::Window window_of(Cta& cta);
 TensorMap read_map(Warp& warp, uint64_t address);
 std::vector<int32_t> read_coordinates(const Warp& warp, const Instruction& instruction, int lane);
-/// CTAs that a load writes to: the one that the address names, or those of the multicast mask.
-std::vector<Cta*> destinations(Warp& warp, const Instruction& instruction, int lane, uint32_t address);
+/// Where a load writes to, and the mbarrier (shared::cluster address) that it tells.
+struct Destination {
+  Cta* cta;
+  uint32_t barrier;
+};
+/// The CTA that the address names, or those of the multicast mask. The barrier told is the one at `barrier`'s offset in
+/// the same CTA, whatever rank the operand names (so does an H200); with .cta_group::2 it may be the peer's.
+std::vector<Destination> destinations(Warp& warp, const Instruction& instruction, int lane, uint32_t address,
+                                      uint32_t barrier);
 
-/// The barrier at `barrier`'s offset in `cta` gets its bytes (on an H200 the rank that the operand names does not
-/// matter).
-void complete_bytes(Cluster& cluster, Cta& cta, uint32_t barrier, uint64_t bytes, const Origin& who);
+/// The halves of a load: `read` takes `bytes` bytes from the source, `place` puts them into one CTA's window. Each
+/// destination sees them at a time of its own.
+struct Load {
+  uint64_t bytes;
+  std::function<void(std::span<std::byte>)> read;
+  std::function<void(std::span<const std::byte>, Cta&)> place;
+  uint32_t offset;  ///< of the destination in its window, for the trace
+};
+void issue_load(Warp& warp, int lane, const std::vector<Destination>& to, Load load);
+
+/// The mbarrier at this shared::cluster address gets its bytes.
+void complete_bytes(Cluster& cluster, uint32_t barrier, uint64_t bytes, const Origin& who);
 /// True when all but the `allowed` most recent committed groups of the lane are done (reading only, or altogether).
 bool groups_done(const Warp& warp, int lane, uint64_t allowed, bool reading);
 
@@ -53,6 +71,7 @@ void issue_tensor_load(Warp& warp, const Instruction& instruction,
                        int lane);  // [dst], [map, {coordinates}], [mbarrier]
 void issue_tensor_store(Warp& warp, const Instruction& instruction,
                         int lane);  // [map, {coordinates}], [src]; or a reduction
+void check_prefetch(Warp& warp, const Instruction& instruction, int lane);  // [map, {coordinates}]
 void issue_bulk_load(Warp& warp, const Instruction& instruction,
                      int lane);  // [dst shared], [src global], bytes, [mbarrier]
 void issue_bulk_store(Warp& warp, const Instruction& instruction,

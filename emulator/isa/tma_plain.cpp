@@ -13,28 +13,20 @@ void issue_bulk_load(Warp& warp, const Instruction& instruction, int lane) {
   uint32_t barrier = shared_address(warp, second_address(warp, instruction, 1), lane);
   uint64_t bytes = warp.scalar(instruction.operand[1], lane);
   tma::check_bulk(shared_offset(address), source, bytes);
-  std::vector<Cta*> to = destinations(warp, instruction, lane, address);
+  std::vector<Destination> to = destinations(warp, instruction, lane, address, barrier);
   uint32_t offset = shared_offset(address);
-  for (Cta* cta : to) tma::check_shared_range(offset, bytes, window_of(*cta));
-  Origin who = cluster.origin(warp, lane);
+  for (const Destination& each : to) tma::check_shared_range(offset, bytes, window_of(*each.cta));
+  if (bytes == 0) return;  // nothing to wait for, and nobody does
   warp.counters.tma_loads++;
   warp.counters.bytes_from_global += bytes;
   warp.counters.bytes_into_shared += bytes * to.size();
-  cluster.load_started();
-  Cluster::Times times = cluster.draw_times();
-  auto staging = std::make_shared<std::vector<std::byte>>(bytes);
-  uint64_t chain = cluster.new_chain();
-  uint32_t signal = to[0]->rank << 24 | shared_offset(barrier);
-  cluster.at(times.read, warp.cta, who, {chain},
-             [&cluster, source, staging] { tma::bulk_read_global(cluster.global(), source, *staging); });
-  cluster.at(times.show, warp.cta, who, {chain, signal}, [&cluster, staging, to, offset, barrier, who] {
-    cluster.load_ended();
-    for (Cta* cta : to) {
-      tma::bulk_write_shared(window_of(*cta), offset, *staging);
-      cluster.note_effect();
-      complete_bytes(cluster, *cta, barrier, staging->size(), who);
-    }
-  });
+  auto read = [&cluster, source](std::span<std::byte> staging) {
+    tma::bulk_read_global(cluster.global(), source, staging);
+  };
+  auto place = [offset](std::span<const std::byte> staging, Cta& cta) {
+    tma::bulk_write_shared(window_of(cta), offset, staging);
+  };
+  issue_load(warp, lane, to, {bytes, read, place, offset});
 }
 
 void issue_bulk_store(Warp& warp, const Instruction& instruction, int lane) {
@@ -92,16 +84,17 @@ void issue_bulk_shared(Warp& warp, const Instruction& instruction, int lane) {
   auto staging = std::make_shared<std::vector<std::byte>>(bytes);
   uint64_t chain = cluster.new_chain();
   uint32_t signal = to.rank << 24 | shared_offset(barrier);
+  mbarrier::need_plausible(cluster.mbarrier_word(signal, Access::atomic));
   cluster.at(times.read, warp.cta, who, {chain},
              [staging, &from, source] { tma::bulk_read_shared(window_of(from), shared_offset(source), *staging); });
-  cluster.at(times.show, warp.cta, who, {chain, signal},
-             [&cluster, staging, &to, destination, barrier, who, reduces, reduction, type] {
+  cluster.at(times.show, to, who, {chain, signal},
+             [&cluster, staging, &to, destination, signal, who, reduces, reduction, type] {
                if (reduces)
                  tma::bulk_reduce_shared(window_of(to), shared_offset(destination), reduction, type, *staging);
                else
                  tma::bulk_write_shared(window_of(to), shared_offset(destination), *staging);
                cluster.note_effect();
-               complete_bytes(cluster, to, barrier, staging->size(), who);
+               complete_bytes(cluster, signal, staging->size(), who);
              });
 }
 

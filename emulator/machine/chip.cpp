@@ -14,7 +14,10 @@ constexpr std::array<Chip, 2> kChips = {{
         .device_name = "NVIDIA B200 (emulated)",
         .major = 10,
         .minor = 0,
-        .sm_count = 148,                      // pytorch/ao 4002 (public thread)
+        .sm_count = 148,  // pytorch/ao 4002 (public thread)
+        // An assumption: two dies of 74 SMs (Chips and Cheese, "Nvidia's B200"), each as four GPCs of at most 20 SMs
+        // with whole TPCs. Nobody has published how many SMs each GPC of a B200 has.
+        .gpc_sms = {20, 18, 18, 18, 20, 18, 18, 18},
         .global_memory_bytes = 180 * kGiB,    // 180 to 192 GB by system, NVIDIA data sheets
         .l2_bytes = 126 * kMiB + 512 * 1024,  // pytorch/ao 4002
         .clock_khz = 1'965'000,               // SemiAnalysis microbench-blackwell
@@ -36,7 +39,10 @@ constexpr std::array<Chip, 2> kChips = {{
         .device_name = "NVIDIA H200 (emulated)",
         .major = 9,
         .minor = 0,
-        .sm_count = 132,                           // read off an H200
+        .sm_count = 132,  // read off an H200
+        // One of two partitions into GPCs of at most 18 SMs that hold the clusters an H200 says it holds (30 of 4 CTAs,
+        // 15 of 8, 7 of 16, at one CTA an SM); which GPC has how many differs from chip to chip.
+        .gpc_sms = {18, 18, 18, 18, 18, 16, 16, 10},
         .global_memory_bytes = 150'109'880'320,    // read off an H200: cudaMemGetInfo, driver 580
         .l2_bytes = 60 * kMiB,                     // read off an H200: cudaDevAttrL2CacheSize (data sheets say 50 MB)
         .clock_khz = 1'980'000,                    // boost clock, data sheet

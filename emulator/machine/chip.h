@@ -1,6 +1,7 @@
 #pragma once
 // The chips the emulator can be. Every figure that describes a chip is here, with its source on its line.
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -12,6 +13,7 @@ struct Chip {
   std::string_view device_name;  ///< what cudaGetDeviceProperties reports
   int major, minor;              ///< compute capability
   int sm_count;
+  std::array<uint8_t, 8> gpc_sms;  ///< SMs of each GPC: a cluster stays within one; their sum is sm_count
   uint64_t global_memory_bytes;
   uint64_t l2_bytes;
   int clock_khz;

@@ -22,6 +22,7 @@ void Cluster::start() {
   live_ctas_ = static_cast<uint32_t>(ctas.size());
   for (auto& cta : ctas) {
     cta->start();
+    missing_warps_ += cta->live_warps;
     for (auto& warp : cta->warps) {
       warp->group->state = Group::State::ready;
       ready_.push_back(warp->group);
@@ -156,6 +157,7 @@ void Cluster::retire_lanes(Warp& warp, uint32_t lanes) {
         gathered(warp, *group);
   }
   barrier_lanes_left(warp);
+  cluster_lanes_left(warp);
 }
 
 Origin Cluster::origin(const Warp& warp, int lane) const {

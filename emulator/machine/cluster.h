@@ -19,6 +19,7 @@
 
 #include "emulator/machine/address.h"
 #include "emulator/machine/cta.h"
+#include "emulator/machine/mbarrier.h"
 #include "emulator/machine/options.h"
 
 namespace emu {
@@ -108,9 +109,25 @@ class Cluster {
   /// Remembers who signalled the barrier; `what` is a literal ("arrive", "bytes", "commit").
   void mbarrier_signal(uint32_t address, const Origin& who, const char* what);
 
+  /// An mbarrier operation on another CTA's barrier: asynchronous, in the order in which the CTA's threads issued them.
+  void mbarrier_remotely(Warp& warp, int lane, uint32_t address, const char* what,
+                         std::function<mbarrier::Outcome(uint64_t)> operation);
+  /// Carries out what mbarrier_remotely() has under way for the CTA: its thread releases to others.
+  void complete_remote(Cta& cta);
+
   void barrier_arrive(Warp& warp, uint32_t barrier, uint32_t lanes);
   void barrier_lanes_left(Warp& warp);  ///< lanes exited: perhaps those that a barrier with a count misses
   void barrier_check(Cta& cta, uint32_t barrier);
+
+  // The cluster barrier (cluster_barrier.cpp). PTX ISA, "barrier.cluster".
+  /// Both return those of the running group's `lanes` that are parked now: to wait for the other lanes of their warp,
+  /// or for the other warps.
+  uint32_t cluster_arrive(Warp& warp, uint32_t lanes, uint32_t resume_pc);
+  uint32_t cluster_wait(Warp& warp, uint32_t lanes, uint32_t resume_pc);
+  void cluster_lanes_left(Warp& warp);
+  bool arrived_at_cluster_barrier(const Warp& warp) const {
+    return (warp.live & ~warp.cta.cluster_arrivals[warp.index].arrived) == 0;
+  }
 
   /// The group has no lanes any more.
   void discard(Group& group) { free_group(group); }
@@ -183,6 +200,8 @@ class Cluster {
   uint64_t cycle_fingerprint() const;
   void set_cycle_reference();
   uint64_t last_limit() const;
+  void carry_out_chain(Order order, uint64_t last);
+  void cluster_barrier_check();
   void update_next_event();
   Group* next_group();
   bool idle();                   // nothing is ready: finds what can go on, or throws; false as for fire_due
@@ -219,9 +238,15 @@ class Cluster {
   bool asks_for_event_ = false, event_admitted_ = false;  // it stopped for an operation; the next one may pass
   uint64_t last_outside_read_ = 0;                        // clock
   uint32_t live_ctas_ = 0;
-  Origin current_;  // who is executing, for traps
+  uint32_t missing_warps_ = 0;      // that have not arrived at the cluster barrier
+  bool cluster_arrivals_ = false;   // somebody has
+  std::vector<Group*> at_cluster_;  // groups that wait there
+  Origin current_;                  // who is executing, for traps
   friend class Grid;
 };
+
+/// Throws Trap: `what` reads "shared memory is used".
+[[noreturn]] void refuse_exited(const Cta& cta, const char* what);
 
 /// A cluster ended in a trap or a hang: the finished report.
 struct ClusterFault {

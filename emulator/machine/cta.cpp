@@ -22,6 +22,7 @@ void Cta::start() {
   for (uint32_t first = 0; first < threads; first += kLanes)
     warps.push_back(std::make_unique<Warp>(*this, grid.program, first / kLanes, threads - first));
   live_warps = static_cast<uint32_t>(warps.size());
+  for (const auto& warp : warps) cluster_arrivals.push_back({.present = warp->live, .gathering = {}});
 }
 
 void Cta::release_storage() {

@@ -32,10 +32,18 @@ struct NamedBarrier {
   bool in_use() const { return arrived != 0 || !incomplete.empty(); }
 };
 
+/// Where a warp is with the cluster barrier. Its lanes arrive as one: a lane that arrives waits for the others.
+struct ClusterArrival {
+  uint32_t present = kAllLanes;   ///< lanes that had not exited when last looked at
+  uint32_t arrived = 0;           ///< lanes that have arrived in the running phase
+  uint32_t unpaired = 0;          ///< lanes that have arrived and not yet waited
+  std::vector<Group*> gathering;  ///< lanes that wait for the others of the warp to arrive
+};
+
 /// What happened to an mbarrier so far, for reports.
 struct BarrierHistory {
   struct Signal {
-    uint32_t source = 0, warp = 0;  ///< instruction that caused it, warp that issued it
+    uint32_t source = 0, cta_rank = 0, warp = 0;  ///< instruction that caused it, warp that issued it
     const char* what = "";
     uint64_t times = 0, last_clock = 0;
   };
@@ -70,16 +78,23 @@ class Cta {
   uint32_t live_warps = 0;
   std::array<NamedBarrier, 16> barriers;
   RegisterPool registers;
+  std::vector<ClusterArrival> cluster_arrivals;  ///< by warp
   std::vector<Group*> mbarrier_waiters;
   std::map<uint32_t, BarrierHistory> barrier_history;  ///< by offset in the window
   bool alloc_permit = true;                            ///< until tcgen05.relinquish_alloc_permit
   uint32_t last_alloc_columns = 512;
-  uint64_t tensor_core_time = 0;  ///< when the last MMA issued so far shows its result
-  int pending_async = 0;          ///< operations that still read or write this CTA's memory
+  uint64_t tensor_core_time = 0;      ///< when the last MMA issued so far shows its result
+  bool saw_no_more_clusters = false;  ///< a clusterlaunchcontrol response said so
+  uint64_t remote_chain = 0;          ///< of the mbarrier operations that its threads do in other CTAs; 0: none so far
+  uint64_t remote_time = 0;           ///< when the last of them shows
+  uint32_t remote_pending = 0;        ///< that are under way
+  int pending_async = 0;              ///< operations that still read or write this CTA's memory
 
   /// Creates the warps and the window.
   void start();
   bool started() const { return !warps.empty(); }
+  /// All its threads have ended: its shared memory is another CTA's from now on.
+  bool exited() const { return started() && live_warps == 0; }
   /// Gives back window, registers and stacks once nothing can use them any more.
   void release_storage();
 

@@ -137,6 +137,10 @@ std::shared_ptr<Module> Device::load(const std::string& ptx, std::string_view id
     if (tuning.reqntid) kernel.required_block = {tuning.reqntid->x, tuning.reqntid->y, tuning.reqntid->z};
     if (tuning.reqnctapercluster)
       kernel.required_cluster = {tuning.reqnctapercluster->x, tuning.reqnctapercluster->y, tuning.reqnctapercluster->z};
+    kernel.required_explicitly = tuning.reqnctapercluster.has_value();
+    kernel.explicit_cluster = tuning.explicitcluster;
+    kernel.blocks_are_clusters = tuning.blocksareclusters;
+    kernel.max_cluster_rank = tuning.maxclusterrank.value_or(0);
     kernel.registers_per_thread =
         std::min({kAssumedRegisters, tuning.maxnreg.value_or(255),
                   chip_.registers_per_sm / (align_up(threads, 32) * std::max(1u, tuning.minnctapersm.value_or(1)))});
@@ -173,6 +177,15 @@ int Device::occupancy(const Kernel& kernel, uint32_t threads_per_block, uint32_t
   limit = std::min(limit, chip_.shared_per_sm_bytes / shared);
   limit = std::min(limit, chip_.registers_per_sm / registers);
   return static_cast<int>(limit);
+}
+
+/// A cluster's CTAs run on different SMs of one GPC.
+int Device::max_clusters(int ctas_per_sm, uint64_t cluster_ctas) const {
+  uint64_t clusters = 0, per_sm = static_cast<uint64_t>(ctas_per_sm);
+  if (cluster_ctas == 1) return chip_.sm_count * ctas_per_sm;
+  for (uint64_t sms : chip_.gpc_sms)
+    if (sms >= cluster_ctas) clusters += sms * per_sm / cluster_ctas;
+  return static_cast<int>(clusters);
 }
 
 std::optional<Fault> Device::launch(const Kernel& kernel, const LaunchConfig& config,

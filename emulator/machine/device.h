@@ -24,7 +24,8 @@ struct Dim3 {
 };
 
 struct LaunchConfig {
-  Dim3 grid, block, cluster;  ///< cluster 1x1x1: none asked for
+  Dim3 grid, block, cluster;      ///< cluster 1x1x1: none, unless
+  bool explicit_cluster = false;  ///< clusters were asked for, if only of one CTA
   uint32_t dynamic_shared_bytes = 0;
   bool cooperative = false;
 };
@@ -50,8 +51,12 @@ struct Kernel {
   uint32_t local_bytes = 0;           ///< per thread
   uint32_t registers_per_thread = 0;  ///< from machine code beside the PTX when there is any, else a stated assumption
   uint32_t max_threads_per_block = 1024;
-  Dim3 required_block{0, 0, 0};  ///< .reqntid, else 0x0x0
-  Dim3 required_cluster;         ///< .reqnctapercluster, else 1x1x1
+  Dim3 required_block{0, 0, 0};      ///< .reqntid, else 0x0x0
+  Dim3 required_cluster;             ///< .reqnctapercluster, else 1x1x1
+  bool required_explicitly = false;  ///< .reqnctapercluster: the launch need not ask for clusters
+  bool explicit_cluster = false;     ///< .explicitcluster: but somebody must
+  bool blocks_are_clusters = false;  ///< .blocksareclusters: a launch counts its grid in clusters
+  uint32_t max_cluster_rank = 0;     ///< .maxclusterrank: most CTAs of a cluster; 0: no such limit
   std::shared_ptr<KernelCode> code;
 };
 
@@ -94,6 +99,9 @@ class Device {
 
   /// CTAs of `kernel` that an SM can hold at once (cudaOccupancyMaxActiveBlocksPerMultiprocessor); 0: does not fit.
   int occupancy(const Kernel& kernel, uint32_t threads_per_block, uint32_t dynamic_shared_bytes) const;
+
+  /// Clusters of `cluster_ctas` CTAs that the chip can hold at once when an SM holds `ctas_per_sm` of them.
+  int max_clusters(int ctas_per_sm, uint64_t cluster_ctas) const;
 
   /// Runs the grid to its end. `parameters` holds kernel.parameter_bytes bytes. The caller has checked limits
   /// (block size, shared memory, cluster); nothing is returned when all went well.

@@ -15,6 +15,16 @@ Cta& Cluster::cta_of(uint32_t address) {
   return *ctas[rank];
 }
 
+void refuse_exited(const Cta& cta, const char* what) {
+  std::string whose = cta.cluster.ctas.size() > 1 ? fmt::format("CTA {} of the cluster", cta.rank) : "the CTA";
+  throw Trap(FaultCode::launch_failure,
+             fmt::format("{} after {} had ended, when it may be another CTA's: end no CTA while others still use its "
+                         "shared memory or copies are under way there (wait for the copies; a cluster barrier before "
+                         "the end)",
+                         what, whose),
+             "CUDA C++ Programming Guide, Distributed Shared Memory: all operations must complete before a CTA exits");
+}
+
 std::byte* Cluster::shared(uint32_t address, uint64_t bytes, Access access) {
   Cta& cta = cta_of(address);
   uint32_t offset = shared_offset(address);
@@ -26,10 +36,7 @@ std::byte* Cluster::shared(uint32_t address, uint64_t bytes, Access access) {
                     access == Access::read ? "read" : "write", bytes, address, reserved, cta.window_bytes - 1,
                     cta.window_bytes - reserved),
         "PTX ISA, shared state space");
-  if (cta.window.empty())
-    throw Trap(FaultCode::illegal_address,
-               fmt::format("shared memory of CTA {} of the cluster is used after that CTA exited", cta.rank),
-               "PTX ISA, shared::cluster: the CTA must be running");
+  if (cta.exited()) refuse_exited(cta, "shared memory is used");
   if (access == Access::write) note_effect();
   return cta.window.data() + offset;
 }

@@ -82,8 +82,12 @@ bool Cluster::fire_needed() {
     fire_first(events_);
     return true;
   }
-  const Order order = needed->order;
-  const uint64_t last = needed->sequence;
+  carry_out_chain(needed->order, needed->sequence);
+  return true;
+}
+
+/// The event whose sequence number is `last`, behind all that must come before it.
+void Cluster::carry_out_chain(Order order, uint64_t last) {
   auto due = [&](const Event& event) {
     if (event.sequence == last) return true;
     return (order.chain && event.order.chain == order.chain && event.sequence < last) ||
@@ -107,7 +111,6 @@ bool Cluster::fire_needed() {
   std::make_heap(events_.begin(), events_.end(), std::greater<>{});
   std::sort(now.begin(), now.end(), [](const Event& a, const Event& b) { return a.sequence < b.sequence; });
   for (Event& event : now) carry_out(std::move(event));
-  return true;
 }
 
 bool Cluster::fire_due() {

@@ -18,11 +18,17 @@ constexpr uint64_t kWorkspaceBytes = 64;
 
 Grid::Grid(Device& device_, const Kernel& kernel_, const LaunchConfig& config_, std::span<const std::byte> parameters)
     : device(device_), kernel(kernel_), program(kernel_.code->entry()), config(config_), cluster_dim(config_.cluster) {
-  explicit_cluster = cluster_dim.count() > 1;
+  explicit_cluster = config.explicit_cluster || cluster_dim.count() > 1;
   cluster_count = config.grid.count() / cluster_dim.count();
   int slots = device.occupancy(kernel, static_cast<uint32_t>(config.block.count()), config.dynamic_shared_bytes);
   sms_ = std::vector<Sm>(static_cast<size_t>(device.chip().sm_count));
-  for (Sm& sm : sms_) sm.free_slots = static_cast<uint32_t>(slots);
+  size_t number = 0;
+  for (uint32_t gpc = 0; gpc < device.chip().gpc_sms.size(); ++gpc)
+    for (uint32_t i = 0; i < device.chip().gpc_sms[gpc]; ++i) {
+      Sm& sm = sms_[number++];
+      sm.free_slots = static_cast<uint32_t>(slots);
+      sm.gpc = gpc;
+    }
 
   constexpr size_t kParameterAlign = 256;  // a CUtensorMap parameter asks for 128
   size_t bytes = (std::max<size_t>(parameters.size(), 1) + kParameterAlign - 1) / kParameterAlign * kParameterAlign;
@@ -61,16 +67,50 @@ Dim3 Grid::cta_index(uint64_t cluster, uint32_t rank) const {
           c.z * cluster_dim.z + rank / cluster_dim.x / cluster_dim.y};
 }
 
-/// The next cluster in order takes the first SMs (round robin) that have room for its CTAs, one CTA an SM.
+/// SMs of the GPC for one cluster, each for one of its CTAs, the emptiest first; none when there is no room. (On an
+/// H200 the CTAs of a cluster are on different SMs even where one would hold several.)
+std::vector<int> Grid::choose_sms_of_gpc(uint32_t gpc) const {
+  std::vector<int> chosen;
+  for (size_t sm = 0; sm < sms_.size(); ++sm)
+    if (sms_[sm].gpc == gpc && sms_[sm].free_slots) chosen.push_back(static_cast<int>(sm));
+  if (chosen.size() < cluster_dim.count()) return {};
+  std::stable_sort(chosen.begin(), chosen.end(), [&](int a, int b) {
+    return sms_[static_cast<size_t>(a)].free_slots > sms_[static_cast<size_t>(b)].free_slots;
+  });
+  chosen.resize(cluster_dim.count());
+  std::sort(chosen.begin(), chosen.end());  // neighbours in the cluster are neighbours on the chip
+  return chosen;
+}
+
+/// Single CTAs take SMs round robin, clusters GPCs.
+std::vector<int> Grid::choose_sms() {
+  uint32_t count = static_cast<uint32_t>(sms_.size());
+  if (cluster_dim.count() == 1) {
+    for (uint32_t i = 0; i < count; ++i) {
+      uint32_t sm = (next_sm_ + i) % count;
+      if (!sms_[sm].free_slots) continue;
+      next_sm_ = (sm + 1) % count;
+      return {static_cast<int>(sm)};
+    }
+    return {};
+  }
+  uint32_t gpcs = sms_.back().gpc + 1;
+  for (uint32_t i = 0; i < gpcs; ++i) {
+    uint32_t gpc = (next_gpc_ + i) % gpcs;
+    std::vector<int> chosen = choose_sms_of_gpc(gpc);
+    if (chosen.empty()) continue;
+    next_gpc_ = (gpc + 1) % gpcs;
+    return chosen;
+  }
+  return {};
+}
+
+/// The next cluster in order starts, where there is room.
 bool Grid::place_next(uint64_t clock) {
   if (next_cluster_ == cluster_count) return false;
-  uint32_t size = static_cast<uint32_t>(cluster_dim.count()), count = static_cast<uint32_t>(sms_.size());
-  std::vector<int> chosen;
-  for (uint32_t i = 0; i < count && chosen.size() < size; ++i) {
-    uint32_t sm = (next_sm_ + i) % count;
-    if (sms_[sm].free_slots) chosen.push_back(static_cast<int>(sm));
-  }
-  if (chosen.size() < size) return false;
+  uint32_t size = static_cast<uint32_t>(cluster_dim.count());
+  std::vector<int> chosen = choose_sms();
+  if (chosen.empty()) return false;
   Resident resident;
   resident.sms = chosen;
   resident.cluster = std::make_unique<Cluster>(*this, next_cluster_);
@@ -83,7 +123,6 @@ bool Grid::place_next(uint64_t clock) {
     cluster.ctas.push_back(std::make_unique<Cta>(cluster, rank, cta_index(next_cluster_, rank), tensor_memory(sm),
                                                  next_cluster_ * size + rank + 1, sm));
   }
-  next_sm_ = (static_cast<uint32_t>(chosen.back()) + 1) % count;
   resident_ctas_ += size;
   counters_.most_resident_ctas = std::max(counters_.most_resident_ctas, resident_ctas_);
   residents_.emplace(Key{clock, next_cluster_}, std::move(resident));
@@ -107,9 +146,16 @@ void Grid::retire(Resident& resident) {
   resident_ctas_ -= cluster.ctas.size();
   stuck_.clear();
   uint64_t clock = cluster.clock;
-  if (resident.sms.size() == 1) next_sm_ = static_cast<uint32_t>(resident.sms[0]);
+  next_sm_ = static_cast<uint32_t>(resident.sms[0]);
+  next_gpc_ = sms_[next_sm_].gpc;
   while (place_next(clock)) {
   }
+}
+
+std::optional<uint64_t> Grid::cancel_next() {
+  std::lock_guard lock(mutex_);
+  if (next_cluster_ == cluster_count) return std::nullopt;
+  return next_cluster_++;
 }
 
 bool Grid::note_stuck(uint64_t cluster, uint64_t effects, double patience_s) {
@@ -216,7 +262,7 @@ void Grid::worker() {
 std::optional<Fault> Grid::run() {
   while (place_next(0)) {
   }
-  next_sm_ = 0;
+  next_sm_ = next_gpc_ = 0;
   int threads = device.options().threads;
   if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   threads = static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(threads), cluster_count));

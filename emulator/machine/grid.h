@@ -70,6 +70,9 @@ class Grid {
   /// (`patience_s`), for so long.
   bool note_stuck(uint64_t cluster, uint64_t effects, double patience_s = 0);
 
+  /// The next cluster that has not started: it never will. From an instruction that has been admitted.
+  std::optional<uint64_t> cancel_next();
+
   /// From a running cluster, now and then: somebody may wait for its clock to pass.
   void note_clock(uint64_t clock) {
     if (clock > awaited_clock_.load(std::memory_order_relaxed)) wake_waiters();
@@ -86,6 +89,7 @@ class Grid {
   struct Sm {
     TensorMemory tensor_memory;
     uint32_t free_slots = 0;
+    uint32_t gpc = 0;
   };
   enum class State : uint8_t { runnable, running, wants_admission, ended, faulted };
   struct Resident {
@@ -100,6 +104,8 @@ class Grid {
   bool admissible(Key key) const;
   std::optional<Key> choose();
   bool place_next(uint64_t clock);
+  std::vector<int> choose_sms();
+  std::vector<int> choose_sms_of_gpc(uint32_t gpc) const;
   void retire(Resident& resident);
 
   std::vector<Sm> sms_;
@@ -109,7 +115,7 @@ class Grid {
   std::set<Key> runnable_, waiting_;  // who can run; who has ended or waits for admission. The others are running_
   std::vector<Key> running_;
   uint64_t next_cluster_ = 0, resident_ctas_ = 0;
-  uint32_t next_sm_ = 0;
+  uint32_t next_sm_ = 0, next_gpc_ = 0;
   std::map<uint64_t, uint64_t> stuck_, stuck_before_;  // cluster -> effects, in this round and the one before
   std::chrono::steady_clock::time_point stuck_since_;
   std::mutex mutex_;

@@ -118,12 +118,41 @@ void Cluster::mbarrier_store(uint32_t address, uint64_t word, bool phase_complet
 void Cluster::mbarrier_signal(uint32_t address, const Origin& who, const char* what) {
   auto& signals = cta_of(address).barrier_history[shared_offset(address)].signals;
   for (auto& signal : signals)
-    if (signal.source == who.source && signal.warp == who.warp && signal.what == what) {
+    if (signal.source == who.source && signal.cta_rank == who.cta_rank && signal.warp == who.warp &&
+        signal.what == what) {
       ++signal.times;
       signal.last_clock = clock;
       return;
     }
-  signals.push_back({who.source, who.warp, what, 1, clock});
+  signals.push_back({who.source, who.cta_rank, who.warp, what, 1, clock});
+}
+
+void Cluster::mbarrier_remotely(Warp& warp, int lane, uint32_t address, const char* what,
+                                std::function<mbarrier::Outcome(uint64_t)> operation) {
+  // What is wrong already is so when it is issued, whatever the schedule.
+  mbarrier::need_plausible(mbarrier_word(address, Access::atomic));
+  Cta& from = warp.cta;
+  if (!from.remote_chain) from.remote_chain = new_chain();
+  from.remote_time = std::max(from.remote_time, draw_times().show);
+  ++from.remote_pending;
+  Origin who = origin(warp, lane);
+  at(from.remote_time, cta_of(address), who, {from.remote_chain, address},
+     [this, &from, address, who, what, operation = std::move(operation)] {
+       --from.remote_pending;
+       mbarrier::Outcome outcome = operation(mbarrier_word(address, Access::atomic));
+       mbarrier_signal(address, who, what);
+       mbarrier_store(address, outcome.word, outcome.completed);
+     });
+}
+
+void Cluster::complete_remote(Cta& cta) {
+  if (!cta.remote_pending) return;
+  Origin outer = current_;
+  uint64_t last = 0;
+  for (const Event& event : events_)
+    if (event.order.chain == cta.remote_chain) last = std::max(last, event.sequence);
+  carry_out_chain({.chain = cta.remote_chain}, last);
+  current_ = outer;
 }
 
 /// Without a count a barrier counts the threads that are here. With one it counts warps, as 32 threads each however

@@ -35,6 +35,10 @@ std::string describe_location(const Location& location) {
   return text;
 }
 
+std::string describe_rank(const Cta& cta) {
+  return cta.cluster.ctas.size() > 1 ? fmt::format(", CTA {} of its cluster", cta.rank) : "";
+}
+
 std::string describe_shared(const Cluster& cluster, uint32_t address) {
   uint32_t offset = shared_offset(address), rank = shared_rank(address);
   std::string where = cluster.ctas.size() > 1 ? fmt::format(" of CTA {} in the cluster", rank) : "";
@@ -77,8 +81,9 @@ std::string describe_mbarrier(const Cluster& cluster, uint32_t address, const st
     return fmt::format("{}{}nobody has signalled it since its mbarrier.init, {}", text, new_line, initialised);
   text += fmt::format("{}initialised: {}", new_line, initialised);
   for (const auto& signal : history.signals)
-    text += fmt::format("{}signalled so far: {}, warp {}, {} ({}, last at cycle {})", new_line, signal.what,
-                        signal.warp, describe_location(cluster.grid.location(signal.source)),
+    text += fmt::format("{}signalled so far: {}, {}warp {}, {} ({}, last at cycle {})", new_line, signal.what,
+                        cluster.ctas.size() > 1 ? fmt::format("CTA {}, ", signal.cta_rank) : "", signal.warp,
+                        describe_location(cluster.grid.location(signal.source)),
                         plural(static_cast<int64_t>(signal.times), "time"), signal.last_clock);
   return text;
 }
@@ -125,8 +130,8 @@ std::string report_trap(const Cluster& cluster, const Origin& who, const Trap& t
     text += fmt::format("=========     {}: {}\n", describe_shared(cluster, cluster.last_mbarrier),
                         describe_mbarrier(cluster, cluster.last_mbarrier, "\n=========       "));
   text += fmt::format("=========     at {}\n", describe_location(cluster.grid.location(who.source)));
-  text += fmt::format("=========     by block ({},{},{}), warp {}{}: {}\n", cta.index.x, cta.index.y, cta.index.z,
-                      who.warp, lane, cluster.grid.text(who.source));
+  text += fmt::format("=========     by block ({},{},{}){}, warp {}{}: {}\n", cta.index.x, cta.index.y, cta.index.z,
+                      describe_rank(cta), who.warp, lane, cluster.grid.text(who.source));
   // What an asynchronous operation does wrong is not the fault of what its warp runs by then.
   const Group* group = cta.warps.size() > who.warp ? cta.warps[who.warp]->group : nullptr;
   if (group && group->frame &&

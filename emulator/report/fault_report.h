@@ -11,6 +11,8 @@ namespace emu {
 
 /// "step01_kloop/blackwell.cu:97 (in common/ptx/mbarrier.cuh:41)".
 std::string describe_location(const Location& location);
+/// ", CTA 1 of its cluster"; nothing where it is alone.
+std::string describe_rank(const Cta& cta);
 /// A shared address by the variable that holds it: "tile_full[2]", "a_tile + 0x40", or the bare address.
 std::string describe_shared(const Cluster& cluster, uint32_t address);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <map>
 
@@ -49,6 +50,24 @@ std::string describe_barrier(const Cta& cta, const Wait& wait) {
                      barrier.arrived, wanted, missing.empty() ? "none" : missing);
 }
 
+/// Which warps the barrier misses, CTA by CTA.
+std::string describe_cluster_barrier(const Cluster& cluster) {
+  std::string missing;
+  for (const auto& cta : cluster.ctas) {
+    std::string warps;
+    for (const auto& warp : cta->warps)
+      if (!cluster.arrived_at_cluster_barrier(*warp))
+        warps += fmt::format("{}{}", warps.empty() ? "" : ", ", warp->index);
+    if (!warps.empty()) missing += fmt::format("{}CTA {} (warps {})", missing.empty() ? "" : ", ", cta->rank, warps);
+  }
+  return fmt::format("waits at the cluster barrier; not arrived: {}", missing);
+}
+
+bool is_arriving_at_cluster(const Cta& cta, const Group& group) {
+  const auto& gathering = cta.cluster_arrivals[group.warp->index].gathering;
+  return std::find(gathering.begin(), gathering.end(), &group) != gathering.end();
+}
+
 std::string describe_wait(const Cluster& cluster, const Group& group) {
   const Wait& wait = group.wait;
   const Cta& cta = group.warp->cta;
@@ -58,7 +77,7 @@ std::string describe_wait(const Cluster& cluster, const Group& group) {
     case WaitKind::cta_barrier:
       return describe_barrier(cta, wait);
     case WaitKind::cluster_barrier:
-      return "waits at the cluster barrier";
+      return describe_cluster_barrier(cluster);
     case WaitKind::join:
       return "waits for the other lanes of its warp to meet again";
     case WaitKind::aligned:
@@ -67,6 +86,9 @@ std::string describe_wait(const Cluster& cluster, const Group& group) {
           "execute it together",
           group.warp->live & ~group.mask);
     case WaitKind::lanes:
+      if (is_arriving_at_cluster(cta, group))
+        return fmt::format("waits for lanes {:#010x} of its warp to arrive at the cluster barrier with it",
+                           group.warp->live & ~cta.cluster_arrivals[group.warp->index].arrived);
       return fmt::format("waits at a .sync instruction for lanes {:#010x} of its member mask",
                          wait.lanes & group.warp->live & ~group.mask);
     case WaitKind::tensor_memory: {
@@ -106,8 +128,8 @@ std::string report_hang(const Cluster& cluster) {
                                  grid.device.chip().device_name.substr(7, 4), grid.program.pretty_name,
                                  cluster.ctas.size() > 1 ? "cluster" : "block");
   for (const auto& cta : cluster.ctas) {
-    text += fmt::format("=========     block ({},{},{}) at virtual cycle {}\n", cta->index.x, cta->index.y,
-                        cta->index.z, cluster.clock);
+    text += fmt::format("=========     block ({},{},{}){} at virtual cycle {}{}\n", cta->index.x, cta->index.y,
+                        cta->index.z, describe_rank(*cta), cluster.clock, cta->exited() ? ": has ended" : "");
     // Warps that wait alike are told once.
     std::map<std::string, std::vector<std::pair<uint32_t, std::string>>> who_by_what;
     std::vector<std::string> order;

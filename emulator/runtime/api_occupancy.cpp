@@ -36,8 +36,7 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* dynamic_shared_byt
   });
 }
 
-// The emulated chip places a cluster's CTAs on any SMs. A real one keeps a cluster inside a GPC, so that large clusters
-// leave some SMs idle (an H200 holds 30 clusters of 4 one-per-SM CTAs, not 33): this is an upper bound.
+// A cluster keeps inside a GPC, so that large ones leave some SMs idle (Chip::gpc_sms).
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, const cudaLaunchConfig_t* config) {
   return answer([&](Runtime& runtime) {
     require(clusters && config && (config->attrs || config->numAttrs == 0));
@@ -57,8 +56,7 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, 
     const int per_sm = threads > kMaxThreadsPerBlock
                            ? 0
                            : blocks_per_sm(runtime, kernel, static_cast<int>(threads), config->dynamicSmemBytes);
-    *clusters =
-        static_cast<int>(static_cast<uint64_t>(per_sm) * static_cast<uint64_t>(chip.sm_count) / cluster.count());
+    *clusters = runtime.device().max_clusters(per_sm, cluster.count());
   });
 }
 
@@ -69,7 +67,9 @@ cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* function
     const dim3 block = config->blockDim;
     const uint64_t threads = uint64_t{block.x} * block.y * block.z;
     require(threads > 0 && threads <= kMaxThreadsPerBlock);
-    const bool fits = blocks_per_sm(runtime, kernel, static_cast<int>(threads), config->dynamicSmemBytes) > 0;
-    *size = !fits ? 0 : kernel.non_portable_cluster ? runtime.chip().max_cluster : runtime.chip().max_cluster_portable;
+    const int per_sm = blocks_per_sm(runtime, kernel, static_cast<int>(threads), config->dynamicSmemBytes);
+    int most = kernel.non_portable_cluster ? runtime.chip().max_cluster : runtime.chip().max_cluster_portable;
+    while (most > 0 && runtime.device().max_clusters(per_sm, static_cast<uint64_t>(most)) == 0) --most;
+    *size = most;
   });
 }

@@ -38,11 +38,13 @@ class Checker {
     check_block();
     check_shared();
     check_cluster();
+    if (loaded_.kernel->blocks_are_clusters) grid_ = {grid_.x * cluster_.x, grid_.y * cluster_.y, grid_.z * cluster_.z};
     check_residency();
     LaunchConfig config;
     config.grid = grid_;
     config.block = block_;
     config.cluster = cluster_;
+    config.explicit_cluster = explicit_cluster_;
     config.dynamic_shared_bytes = static_cast<uint32_t>(request_.dynamic_shared_bytes);
     config.cooperative = request_.cooperative;
     return {std::move(loaded_), config};
@@ -102,6 +104,7 @@ class Checker {
     Dim3 required = function_.required_cluster;
     if (compiled.count() > 1) required = compiled;
     const bool has_required = required.count() > 0 && (compiled.count() > 1 || function_.required_cluster.count() > 0);
+    explicit_cluster_ = request_.cluster_given || has_required || loaded_.kernel->required_explicitly;
 
     cluster_ = {};
     if (request_.cluster_given) {
@@ -127,7 +130,17 @@ class Checker {
                                                      : fmt::format(", or {} after cudaFuncSetAttribute(kernel, "
                                                                    "cudaFuncAttributeNonPortableClusterSizeAllowed, 1)",
                                                                    chip_.max_cluster)));
-    if (grid_.x % cluster_.x || grid_.y % cluster_.y || grid_.z % cluster_.z)
+    const uint32_t rank = loaded_.kernel->max_cluster_rank;
+    if (rank && cluster_.count() > rank)
+      refuse(cudaErrorInvalidClusterSize,
+             fmt::format("clusters of {} = {} blocks; the kernel was compiled for at most {} (the third argument of "
+                         "__launch_bounds__)",
+                         text(cluster_), cluster_.count(), rank));
+    if (loaded_.kernel->explicit_cluster && !explicit_cluster_)
+      refuse(cudaErrorInvalidClusterSize,
+             "the kernel must be launched in clusters (.explicitcluster) and no cluster dimension was given: pass "
+             "cudaLaunchAttributeClusterDimension to cudaLaunchKernelEx");
+    if (!loaded_.kernel->blocks_are_clusters && (grid_.x % cluster_.x || grid_.y % cluster_.y || grid_.z % cluster_.z))
       refuse(cudaErrorInvalidClusterSize,
              fmt::format(
                  "a grid of {} blocks in clusters of {}; each dimension must be a multiple of the cluster's: round the "
@@ -147,7 +160,11 @@ class Checker {
               block_.count(), loaded_.kernel->registers_per_thread,
               loaded_.kernel->static_shared_bytes + request_.dynamic_shared_bytes, chip_.registers_per_sm,
               chip_.shared_per_sm_bytes));
-    const uint64_t resident = static_cast<uint64_t>(blocks) * static_cast<uint64_t>(chip_.sm_count);
+    const uint64_t clusters = static_cast<uint64_t>(runtime_.device().max_clusters(blocks, cluster_.count()));
+    if (clusters == 0)
+      refuse(cudaErrorInvalidClusterSize,
+             fmt::format("clusters of {} blocks; no GPC of this chip has so many SMs", cluster_.count()));
+    const uint64_t resident = clusters * cluster_.count();
     if (request_.cooperative && grid_.count() > resident)
       refuse(cudaErrorCooperativeLaunchTooLarge,
              fmt::format(
@@ -161,6 +178,7 @@ class Checker {
   const Chip& chip_;
   const Function& function_;
   Dim3 grid_, block_, cluster_;
+  bool explicit_cluster_ = false;
   Function::Loaded loaded_{};
 };
 

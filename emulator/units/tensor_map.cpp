@@ -28,7 +28,8 @@ struct Packed {
   uint64_t strides_bytes[4];
   uint16_t box[5];
   uint8_t element_strides[5];
-  uint8_t zero[33];
+  uint8_t replaced;
+  uint8_t zero[32];
   uint64_t checksum;  // of all before
 };
 static_assert(sizeof(Packed) == kTensorMapBytes);
@@ -95,6 +96,7 @@ TensorMapObject encode_tensor_map(const TensorMap& map) {
   packed.swizzle = static_cast<uint8_t>(map.swizzle);
   packed.promotion = static_cast<uint8_t>(map.promotion);
   packed.fill = static_cast<uint8_t>(map.fill);
+  packed.replaced = map.replaced;
   for (size_t d = 0; d < 5; ++d) {
     packed.dims_less_one[d] = static_cast<uint32_t>(map.dims[d] - 1);
     packed.box[d] = static_cast<uint16_t>(map.box[d]);
@@ -151,6 +153,7 @@ TensorMap decode_tensor_map(const std::byte* object, uint64_t object_address) {
   map.promotion = static_cast<TensorMapPromotion>(packed.promotion);
   map.fill = static_cast<TensorMapFill>(packed.fill);
   map.rank = packed.rank;
+  map.replaced = packed.replaced != 0;
   map.address = packed.address;
   for (size_t d = 0; d < 5; ++d) {
     map.dims[d] = uint64_t{packed.dims_less_one[d]} + 1;

@@ -116,6 +116,7 @@ struct TensorMap {
                                         0};    ///< [d]: bytes from one index of dimension d to the next; [0] unused
   std::array<uint32_t, 5> box{1, 1, 1, 1, 1};  ///< elements traversed, before element strides
   std::array<uint32_t, 5> element_strides{1, 1, 1, 1, 1};
+  bool replaced = false;  ///< fields were changed by tensormap.replace: whether they go together is seen at use
   bool operator==(const TensorMap&) const = default;
 };
 

@@ -176,3 +176,69 @@ TEST_CASE("traces: sums of f32 by the TMA unit from all CTAs, whose bits depend 
         16, {.grid = {400, 1, 1}, .block = {1, 1, 1}, .apart = "the order in which CTAs come is left open"}, {}, 2,
         true);
 }
+
+TEST_CASE("traces: clusters whose CTAs store into each other and arrive at each other's barriers") {
+  // A ring of 4: st.async and a remote arrive to the next rank, then a multicast to all, in more clusters than fit.
+  const std::string ptx = probe::kernel(R"(
+    .shared .align 8 .b64 full[2];
+    .shared .align 128 .b32 data[64];
+    ld.param.u64 %d0, [p0];
+    ld.param.u64 %d1, [p1];
+    mov.u32 %r0, %ctaid.x;
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, %cluster_ctarank;
+    mov.u32 %r4, full;
+    mov.u32 %r5, data;
+    setp.eq.u32 %p0, %r1, 0;
+    mov.u32 %r6, 33;
+    @%p0 mbarrier.init.shared::cta.b64 [%r4], %r6;
+    mov.u32 %r6, 1;
+    @%p0 mbarrier.init.shared::cta.b64 [%r4+8], %r6;
+    fence.mbarrier_init.release.cluster;
+    barrier.cluster.arrive.aligned;
+    barrier.cluster.wait.aligned;
+    @%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 128;
+    @%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4+8], 128;
+    add.u32 %r7, %r2, 1;
+    and.b32 %r7, %r7, 3;
+    mapa.shared::cluster.u32 %r8, %r4, %r7;
+    shl.b32 %r9, %r1, 2;
+    add.u32 %r9, %r9, %r5;
+    mapa.shared::cluster.u32 %r10, %r9, %r7;
+    mad.lo.u32 %r11, %r0, 100, %r1;
+    st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r10], %r11, [%r8];
+    mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r8];
+    setp.eq.u32 %p1, %r2, 2;
+    and.pred %p2, %p0, %p1;
+    mov.u16 %h0, 15;
+    @%p2 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r5+128], [%d1], 128, [%r4+8], %h0;
+  first:
+    mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p3, [%r4], 0;
+    @!%p3 bra first;
+  second:
+    mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r4+8], 0;
+    @!%p3 bra second;
+    ld.shared.u32 %r12, [%r9];
+    ld.shared.u32 %r13, [%r9+128];
+    mad.lo.u32 %r14, %r0, 32, %r1;
+    mad.wide.u32 %d2, %r14, 8, %d0;
+    st.global.v2.u32 [%d2], {%r12, %r13};
+    barrier.cluster.arrive.aligned;
+    barrier.cluster.wait.aligned;
+)",
+                                        2);
+  constexpr uint32_t kCtas = 300;
+  probe::Shape shape{.grid = {kCtas, 1, 1}, .cluster = {4, 1, 1}, .dynamic_shared_bytes = 200'000};
+  std::vector<uint32_t> source(32);
+  for (uint32_t i = 0; i < 32; ++i) source[i] = 5 * i;
+  check(ptx, kCtas * 32 * 8, shape, {probe::bytes_of(source)}, 3, true);
+  std::vector<uint32_t> got =
+      probe::values_of<uint32_t>(probe::launch_with(probe::options(emu::Schedule::random, 7, 3), ptx, kCtas * 256,
+                                                    {probe::bytes_of(source)}, shape)
+                                     .bytes);
+  for (uint32_t cta = 0; cta < kCtas; ++cta)
+    for (uint32_t lane = 0; lane < 32; ++lane) {
+      REQUIRE(got[(cta * 32 + lane) * 2] == (cta / 4 * 4 + (cta + 3) % 4) * 100 + lane);
+      REQUIRE(got[(cta * 32 + lane) * 2 + 1] == 5 * lane);
+    }
+}
