@@ -19,6 +19,7 @@ std::span<const Entry> barrier_entries();     // barrier, bar, fence, membar
 std::span<const Entry> mbarrier_entries();    // mbarrier
 std::span<const Entry> tma_entries();         // cp.async.bulk...
 std::span<const Entry> tensormap_entries();   // tensormap
+std::span<const Entry> launch_entries();      // clusterlaunchcontrol
 std::span<const Entry> tcgen05_entries();     // tcgen05
 std::span<const Entry> wgmma_entries();       // wgmma
 std::span<const Entry> video_entries();       // vadd, vadd2, vadd4, ...

@@ -26,6 +26,7 @@ const std::vector<Entry>& table() {
              mbarrier_entries(),
              tma_entries(),
              tensormap_entries(),
+             launch_entries(),
              tcgen05_entries(),
              wgmma_entries(),
              mma_entries(),

@@ -242,3 +242,39 @@ TEST_CASE("traces: clusters whose CTAs store into each other and arrive at each 
       REQUIRE(got[(cta * 32 + lane) * 2 + 1] == 5 * lane);
     }
 }
+
+TEST_CASE("traces: CTAs that take over each other's work ask in the same order whatever the host does") {
+  // Each piece is marked with the CTA that did it.
+  check(probe::kernel(R"(
+    .shared .align 8 .b64 full;
+    .shared .align 16 .b128 response;
+    ld.param.u64 %d0, [p0];
+    mov.u32 %r0, %ctaid.x;
+    mov.u32 %r1, %r0;
+    mov.u32 %r2, 0;
+    mbarrier.init.shared::cta.b64 [full], 1;
+    mov.u32 %r4, full;
+    mov.u32 %r5, response;
+  again:
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 16;
+    clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r5], [%r4];
+    mad.wide.u32 %d1, %r1, 4, %d0;
+    st.global.u32 [%d1], %r0;
+    mul.lo.u32 %r3, %r1, 37;
+    and.b32 %r3, %r3, 127;
+    nanosleep.u32 %r3;
+  wait:
+    mbarrier.try_wait.parity.shared::cta.b64 %p0, [%r4], %r2;
+    @!%p0 bra wait;
+    xor.b32 %r2, %r2, 1;
+    ld.shared.b128 %q0, [%r5];
+    clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p1, %q0;
+    @!%p1 bra over;
+    clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r1, %q0;
+    fence.proxy.async.shared::cta;
+    bra again;
+  over:
+)",
+                      1),
+        4 * 900, {.grid = {900, 1, 1}, .block = {1, 1, 1}, .dynamic_shared_bytes = 200'000}, {}, 2, true);
+}
