@@ -57,6 +57,8 @@ class Cluster {
   /// The bytes behind a shared::cluster address (own shared::cta addresses are such). Throws Trap.
   std::byte* shared(uint32_t address, uint64_t bytes, Access access);
   Cta& cta_of(uint32_t shared_address);
+  /// A CTA of several that has ended. (What a lone CTA leaves under way in its own shared memory harms no other here.)
+  bool gone(const Cta& cta) const { return ctas.size() > 1 && cta.exited(); }
   /// Bytes behind a generic address, for one lane of `warp`.
   std::byte* generic(Warp& warp, int lane, uint64_t address, uint64_t bytes, Access access);
   std::byte* local(Warp& warp, int lane, uint64_t offset, uint64_t bytes);
@@ -246,7 +248,7 @@ class Cluster {
 };
 
 /// Throws Trap: `what` reads "shared memory is used".
-[[noreturn]] void refuse_exited(const Cta& cta, const char* what);
+[[noreturn]] void refuse_gone(const Cta& cta, const char* what);
 
 /// A cluster ended in a trap or a hang: the finished report.
 struct ClusterFault {

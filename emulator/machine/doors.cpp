@@ -15,13 +15,12 @@ Cta& Cluster::cta_of(uint32_t address) {
   return *ctas[rank];
 }
 
-void refuse_exited(const Cta& cta, const char* what) {
-  std::string whose = cta.cluster.ctas.size() > 1 ? fmt::format("CTA {} of the cluster", cta.rank) : "the CTA";
+void refuse_gone(const Cta& cta, const char* what) {
   throw Trap(FaultCode::launch_failure,
-             fmt::format("{} after {} had ended, when it may be another CTA's: end no CTA while others still use its "
-                         "shared memory or copies are under way there (wait for the copies; a cluster barrier before "
-                         "the end)",
-                         what, whose),
+             fmt::format("{} after CTA {} of the cluster had ended, when it may be another CTA's: end no CTA while "
+                         "others still use its shared memory or copies are under way there (wait for the copies; a "
+                         "cluster barrier before the end)",
+                         what, cta.rank),
              "CUDA C++ Programming Guide, Distributed Shared Memory: all operations must complete before a CTA exits");
 }
 
@@ -36,7 +35,7 @@ std::byte* Cluster::shared(uint32_t address, uint64_t bytes, Access access) {
                     access == Access::read ? "read" : "write", bytes, address, reserved, cta.window_bytes - 1,
                     cta.window_bytes - reserved),
         "PTX ISA, shared state space");
-  if (cta.exited()) refuse_exited(cta, "shared memory is used");
+  if (gone(cta)) refuse_gone(cta, "shared memory is used");
   if (access == Access::write) note_effect();
   return cta.window.data() + offset;
 }
