@@ -192,9 +192,10 @@ class Cluster {
   using Heap = std::vector<Event>;
   void push(Heap& heap, Event event);
   void fire_first(Heap& heap);
-  // These three return false where the next operation must be admitted first; nothing has happened then.
+  // These four return false where the next operation must be admitted first; nothing has happened then.
   bool fire_needed();
   bool fire_due();
+  bool carry_out_chain(Order order, uint64_t last);
   bool may_fire(const Event& event);
   bool awaited(const Event& event);
   void carry_out(Event event);
@@ -202,7 +203,6 @@ class Cluster {
   uint64_t cycle_fingerprint() const;
   void set_cycle_reference();
   uint64_t last_limit() const;
-  void carry_out_chain(Order order, uint64_t last);
   void cluster_barrier_check();
   void update_next_event();
   Group* next_group();

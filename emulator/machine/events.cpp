@@ -82,12 +82,11 @@ bool Cluster::fire_needed() {
     fire_first(events_);
     return true;
   }
-  carry_out_chain(needed->order, needed->sequence);
-  return true;
+  return carry_out_chain(needed->order, needed->sequence);
 }
 
 /// The event whose sequence number is `last`, behind all that must come before it.
-void Cluster::carry_out_chain(Order order, uint64_t last) {
+bool Cluster::carry_out_chain(Order order, uint64_t last) {
   auto due = [&](const Event& event) {
     if (event.sequence == last) return true;
     return (order.chain && event.order.chain == order.chain && event.sequence < last) ||
@@ -111,6 +110,7 @@ void Cluster::carry_out_chain(Order order, uint64_t last) {
   std::make_heap(events_.begin(), events_.end(), std::greater<>{});
   std::sort(now.begin(), now.end(), [](const Event& a, const Event& b) { return a.sequence < b.sequence; });
   for (Event& event : now) carry_out(std::move(event));
+  return true;
 }
 
 bool Cluster::fire_due() {
