@@ -1,21 +1,54 @@
 #pragma once
 // What the files of the tcgen05 family share.
 
+#include <array>
+#include <functional>
+
 #include "emulator/isa/binder.h"
 #include "emulator/machine/cluster.h"
 
 namespace emu::isa {
 
-/// Takes .cta_group::1; refuses ::2 by name.
+/// Modifiers bit of every tcgen05 instruction that has a .cta_group: it is ::2.
+constexpr uint64_t kPair = uint64_t{1} << 63;
+
+/// Takes .cta_group::1 or ::2; sets kPair in the instruction's modifiers.
 void take_cta_group(Binder& binder);
 
-/// Traps unless columns [first, first + count) belong to the CTA. `what` reads "tcgen05.ld reads".
-void check_columns(const Cta& cta, uint32_t first, uint32_t count, const char* what);
+/// The CTAs that an instruction of one CTA works on: itself, or both of its pair, the even one first. PTX ISA, "CTA
+/// Pair": the CTAs of a cluster whose %cluster_ctarank differ in the last bit alone.
+struct CtaGroup {
+  std::array<Cta*, 2> ctas{};
+  uint32_t size = 1;
+  Cta& leader() const { return *ctas[0]; }
+  Cta** begin() { return ctas.data(); }
+  Cta** end() { return ctas.data() + size; }
+};
+/// Traps when the CTA has no peer. `what` reads "tcgen05.mma".
+CtaGroup cta_group(Cta& cta, bool pair, const char* what);
+/// The other CTA of the pair.
+Cta& peer_of(Cta& cta, const char* what);
 
-void bind_tensor_load(Binder& binder);   // tcgen05.ld; .ld has been taken. tcgen05_ldst.cpp
-void bind_tensor_store(Binder& binder);  // tcgen05.st
+/// Traps unless columns [first, first + count) belong to `cta`. `what` reads "tcgen05.ld reads".
+void check_columns(const Cta& cta, uint32_t first, uint32_t count, const char* what);
+/// The same for every CTA of a group, all of which must be running.
+void check_columns(const CtaGroup& group, const Cta& executing, uint32_t first, uint32_t count, const char* what);
+
+/// An MMA, copy or shift: the tensor core of a CTA, or of a pair, carries them out in the order of their issue, also
+/// those of different threads (PTX ISA asks for fences and a barrier between threads, not for completion).
+/// `read` takes what is in shared memory, `show` works on tensor memory.
+void issue_to_tensor_core(Warp& warp, int lane, const CtaGroup& group, std::function<void()> read,
+                          std::function<void()> show);
+
+void bind_alloc(Binder& binder);  // tcgen05_alloc.cpp; each name has been taken
+void bind_dealloc(Binder& binder);
+void bind_relinquish(Binder& binder);
+void bind_tensor_load(Binder& binder);  // tcgen05_ldst.cpp
+void bind_tensor_store(Binder& binder);
 void bind_tensor_wait(Binder& binder, bool loads);
-void bind_mma(Binder& binder);  // tcgen05.mma; tcgen05_mma.cpp
-void bind_commit(Binder& binder);
+void bind_mma(Binder& binder);     // tcgen05_mma.cpp
+void bind_commit(Binder& binder);  // tcgen05_commit.cpp
+void bind_copy(Binder& binder);    // tcgen05_copy.cpp
+void bind_shift(Binder& binder);
 
 }  // namespace emu::isa

@@ -40,6 +40,13 @@ struct ClusterArrival {
   std::vector<Group*> gathering;  ///< lanes that wait for the others of the warp to arrive
 };
 
+/// A warp that waits in tcgen05.alloc or dealloc of .cta_group::2 for a warp of the pair's other CTA.
+struct PairCall {
+  Group* group = nullptr;
+  uint32_t columns = 0, address = 0;  ///< alloc: where the result goes; dealloc: what is freed
+  const Warp* partner = nullptr;      ///< who has joined it, and waits for columns now
+};
+
 /// What happened to an mbarrier so far, for reports.
 struct BarrierHistory {
   struct Signal {
@@ -82,7 +89,8 @@ class Cta {
   std::vector<Group*> mbarrier_waiters;
   std::map<uint32_t, BarrierHistory> barrier_history;  ///< by offset in the window
   bool alloc_permit = true;                            ///< until tcgen05.relinquish_alloc_permit
-  uint32_t last_alloc_columns = 512;
+  uint32_t last_alloc_columns = 512;                   ///< no later tcgen05.alloc may ask for more
+  std::vector<PairCall> pair_allocs, pair_deallocs;
   uint64_t tensor_core_time = 0;      ///< when the last MMA issued so far shows its result
   bool saw_no_more_clusters = false;  ///< a clusterlaunchcontrol response said so
   uint64_t remote_chain = 0;          ///< of the mbarrier operations that its threads do in other CTAs; 0: none so far

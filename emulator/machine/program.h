@@ -186,7 +186,7 @@ struct Program {
   std::vector<Argument> parameters, results;  ///< of a .func
   std::vector<CallSite> calls;
   bool allocates = false;  ///< it has alloca or stackrestore
-  bool uses_tensor_memory = false;
+  uint8_t cta_group = 0;   ///< that the first tcgen05 instruction of the function names; 0: none does
 };
 
 }  // namespace emu

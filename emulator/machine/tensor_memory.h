@@ -17,6 +17,11 @@ class TensorMemory {
 
   /// Columns for `owner`, first fit. Nothing when no run of `columns` free ones exists.
   std::optional<uint32_t> allocate(Owner owner, uint32_t columns);
+  /// The same columns on two SMs, for the two CTAs of a pair: the first run that is free on both.
+  static std::optional<uint32_t> allocate_both(TensorMemory& a, Owner owner_a, TensorMemory& b, Owner owner_b,
+                                               uint32_t columns);
+  /// Is [first, first + columns) an allocation of `owner`, whole?
+  bool holds(Owner owner, uint32_t first, uint32_t columns) const;
   /// Frees [first, first + columns); false when that is not an allocation of `owner`.
   bool release(Owner owner, uint32_t first, uint32_t columns);
   /// Columns that `owner` holds now.
@@ -31,6 +36,9 @@ class TensorMemory {
   uint32_t* row(uint32_t lane) { return cells_.get() + size_t{lane} * kColumns; }
 
  private:
+  bool is_free(uint32_t granule, uint32_t count) const;
+  void take(Owner owner, uint32_t granule, uint32_t columns);
+
   std::unique_ptr<uint32_t[]> cells_;
   // Bit c of [lane][granule]. A granule belongs to one CTA, so CTAs that share an SM touch words of their own.
   std::array<std::array<uint32_t, kColumns / kGranule>, kTmemLanes> written_{};

@@ -43,6 +43,7 @@ enum class WaitKind : uint8_t {
   aligned,        ///< at an .aligned instruction, for the other lanes of the warp
   lanes,          ///< at a .sync instruction, for the lanes of its mask
   tensor_memory,  ///< tcgen05.alloc, until columns are free
+  tensor_free,    ///< tcgen05.dealloc of a pair, for the other CTA
   bulk_group,     ///< cp.async.bulk.wait_group
   completion,     ///< tcgen05.wait::ld / ::st
   wgmma,          ///< wgmma.wait_group, or a register of a wgmma under way
@@ -60,6 +61,7 @@ struct Wait {
   uint64_t since = 0;          ///< virtual clock
   Slot result = Slot::none();  ///< predicate that says whether the wait succeeded (try_wait)
   bool bounded = false;        ///< returns false after the time limit (try_wait)
+  bool for_peer = false;       ///< tensor_memory: for the pair's other CTA, which must call too
 };
 
 struct Group {

@@ -68,6 +68,14 @@ bool is_arriving_at_cluster(const Cta& cta, const Group& group) {
   return std::find(gathering.begin(), gathering.end(), &group) != gathering.end();
 }
 
+std::string describe_pair_wait(const Cluster& cluster, const Cta& cta, const std::string& what) {
+  const uint32_t peer = cta.rank ^ 1;
+  return fmt::format(
+      "waits in {} for the other CTA of its pair, CTA {} of the cluster, which {}: with cta_group::2 one warp of each "
+      "CTA must call it",
+      what, peer, cluster.ctas[peer]->live_warps ? "has not called it" : "has ended without calling it");
+}
+
 std::string describe_wait(const Cluster& cluster, const Group& group) {
   const Wait& wait = group.wait;
   const Cta& cta = group.warp->cta;
@@ -91,7 +99,11 @@ std::string describe_wait(const Cluster& cluster, const Group& group) {
                            group.warp->live & ~cta.cluster_arrivals[group.warp->index].arrived);
       return fmt::format("waits at a .sync instruction for lanes {:#010x} of its member mask",
                          wait.lanes & group.warp->live & ~group.mask);
+    case WaitKind::tensor_free:
+      return describe_pair_wait(cluster, cta, fmt::format("tcgen05.dealloc of {} columns", wait.address));
     case WaitKind::tensor_memory: {
+      if (wait.for_peer)
+        return describe_pair_wait(cluster, cta, fmt::format("tcgen05.alloc of {} columns", wait.address));
       uint32_t own = cta.tensor_memory.held_by(cta.owner), used = 0;
       for (uint32_t column = 0; column < TensorMemory::kColumns; column += TensorMemory::kGranule)
         if (cta.tensor_memory.owner(column)) used += TensorMemory::kGranule;

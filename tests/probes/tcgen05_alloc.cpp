@@ -37,12 +37,11 @@ std::string report_of(const std::string& body, uint32_t threads = 32) {
 }  // namespace
 
 TEST_CASE("tcgen05.alloc: powers of two from 32 to 512, lane 0, disjoint, free again after dealloc") {
-  // 256 + 128 + 64 + 32 + 32 fill tensor memory.
+  // All of it, and then 256 + 128 + 64 + 32 + 32 fill tensor memory.
   const int sizes[] = {256, 128, 64, 32, 32};
-  std::string body = kStart;
+  std::string body = kStart + alloc(0, "512") + show(0, 5) + dealloc(0, "512");
   for (int i = 0; i < 5; ++i) body += alloc(i, std::to_string(sizes[i])) + show(i, i);
   for (int i = 4; i >= 0; --i) body += dealloc(i, std::to_string(sizes[i]));
-  body += alloc(0, "512") + show(0, 5) + dealloc(0, "512");
   std::vector<uint32_t> got = probe::everywhere<uint32_t>(probe::kernel(body, 1), 6);
   std::set<uint32_t> columns;
   for (size_t i = 0; i < 5; ++i)
@@ -50,6 +49,12 @@ TEST_CASE("tcgen05.alloc: powers of two from 32 to 512, lane 0, disjoint, free a
   CHECK(columns.size() == 512);
   CHECK(*columns.rbegin() == 511);
   CHECK(got[5] == 0);
+}
+
+TEST_CASE("tcgen05.alloc may not ask for more than the time before") {
+  // PTX ISA: "The number of columns allocated should not increase between any two allocations".
+  CHECK_THAT(report_of(alloc(0, "32") + dealloc(0, "32") + alloc(1, "64")),
+             test::contains("64 columns after one of 32"));
 }
 
 TEST_CASE("tcgen05.alloc: the address may be given in the generic address space, the size in a register") {

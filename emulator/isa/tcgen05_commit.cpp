@@ -1,0 +1,109 @@
+// The order in which a tensor core works, and tcgen05.commit. PTX ISA, "tcgen05.commit"; "Memory consistency model:
+// pipelined instructions".
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "emulator/isa/tcgen05.h"
+#include "emulator/machine/mbarrier.h"
+
+namespace emu::isa {
+namespace {
+
+// Chains apart from those that Cluster::new_chain hands out: the work of a CTA's or pair's tensor core, and a thread's
+// commits to the barriers of one CTA.
+uint64_t tensor_core_chain(const CtaGroup& group) {
+  return uint64_t{1} << 63 | group.leader().rank;
+}
+uint64_t commit_chain(const Warp& warp, int lane, uint32_t to) {
+  return uint64_t{1} << 62 | uint64_t{to} << 40 | uint64_t{warp.cta.rank} << 32 | warp.index << 5 |
+         static_cast<uint32_t>(lane);
+}
+
+constexpr uint64_t kGeneric = 1;
+
+/// The barriers that a commit arrives at, as shared::cluster addresses.
+std::vector<uint32_t> barriers_of(Warp& warp, const Instruction& instruction, int lane) {
+  Cluster& cluster = warp.cta.cluster;
+  uint64_t address = warp.address(instruction.address, lane);
+  if (instruction.modifiers & kGeneric) {
+    if (!is_shared(address))
+      throw Trap(FaultCode::invalid_address_space,
+                 fmt::format("tcgen05.commit to generic address {:#x}, which is not shared memory", address),
+                 "PTX ISA, tcgen05.commit: mbar must be in shared memory");
+    address -= kSharedWindow;
+  }
+  if (!instruction.operand[0].present()) return {static_cast<uint32_t>(address)};
+  uint32_t mask = static_cast<uint32_t>(warp.scalar(instruction.operand[0], lane)) & 0xFFFF;
+  if (mask == 0 || mask >> cluster.ctas.size())
+    throw Trap(FaultCode::illegal_instruction,
+               fmt::format("tcgen05.commit to CTAs {:#06x} of a cluster of {}", mask, cluster.ctas.size()),
+               "PTX ISA, tcgen05.commit: .multicast::cluster");
+  std::vector<uint32_t> barriers;
+  for_lanes(mask, [&](int rank) {
+    barriers.push_back(static_cast<uint32_t>(rank) << 24 | shared_offset(static_cast<uint32_t>(address)));
+  });
+  return barriers;
+}
+
+/// One arrive at each barrier when everything that this thread issued before is complete. Each is an event of its own,
+/// so that none shows because somebody waits for another.
+void issue_commit(Warp& warp, const Instruction& instruction, int lane) {
+  Cta& cta = warp.cta;
+  Cluster& cluster = cta.cluster;
+  const CtaGroup group = cta_group(cta, instruction.modifiers & kPair, "tcgen05.commit");
+  const std::vector<uint32_t> barriers = barriers_of(warp, instruction, lane);
+  for (uint32_t barrier : barriers) cluster.mbarrier_word(barrier, Access::read);  // refuses a bad address at issue
+  Origin who = cluster.origin(warp, lane);
+  warp.counters.commits++;
+  Warp::TensorCoreWork& work = warp.tensor_core_work[static_cast<uint32_t>(lane)];
+  const uint64_t complete = work.shown;
+  for (uint32_t barrier : barriers) {
+    const uint64_t time = std::max(cluster.draw_times().show, complete);
+    work.shown = std::max(work.shown, time);
+    Cluster::Order order{.chain = commit_chain(warp, lane, shared_rank(barrier)), .signal = barrier};
+    if (work.number) order.after_chain = tensor_core_chain(group), order.after = work.number;
+    cluster.at(time, cta, who, order, [&cluster, barrier, who] {
+      mbarrier::Outcome outcome = mbarrier::arrive(cluster.mbarrier_word(barrier, Access::atomic), 1);
+      cluster.mbarrier_signal(barrier, who, "tcgen05.commit");
+      cluster.mbarrier_store(barrier, outcome.word, outcome.completed);
+    });
+  }
+}
+
+Flow execute_commit(Warp& warp, const Instruction& instruction) {
+  for_lanes(warp.active, [&](int lane) { issue_commit(warp, instruction, lane); });
+  return Flow::next;
+}
+
+}  // namespace
+
+void issue_to_tensor_core(Warp& warp, int lane, const CtaGroup& group, std::function<void()> read,
+                          std::function<void()> show) {
+  Cluster& cluster = warp.cta.cluster;
+  Cluster::Times times = cluster.draw_times();
+  uint64_t& last = group.leader().tensor_core_time;
+  times.show = last = std::max(times.show, last);
+  const Cluster::Order order{.chain = tensor_core_chain(group)};
+  const Origin who = cluster.origin(warp, lane);
+  if (read) cluster.at(times.read, warp.cta, who, order, std::move(read));
+  const uint64_t number = cluster.at(times.show, warp.cta, who, order, std::move(show));
+  Warp::TensorCoreWork& work = warp.tensor_core_work[static_cast<uint32_t>(lane)];
+  work = {std::max(work.shown, times.show), number};
+}
+
+void bind_commit(Binder& binder) {
+  Instruction& out = binder.out;
+  take_cta_group(binder);
+  if (!binder.take("mbarrier::arrive::one")) binder.refuse(".mbarrier::arrive::one is missing");
+  if (!binder.take("shared::cluster")) out.modifiers |= kGeneric;
+  bool multicast = binder.take("multicast::cluster");
+  binder.take("b64");
+  out.address = binder.address(0);
+  if (multicast) out.operand[0] = binder.input(1, 2);
+  out.execute = execute_commit;
+}
+
+}  // namespace emu::isa
