@@ -225,6 +225,7 @@ namespace {
 
 void bind_access(Binder& binder, bool load) {
   Instruction& out = binder.out;
+  if (binder.source.has("red")) binder.refuse("tcgen05.ld.red exists on sm_103 only, which the emulator is not");
   binder.take("sync");
   constexpr std::pair<std::string_view, TmemShape> kShapes[] = {{"32x32b", TmemShape::s32x32b},
                                                                 {"16x64b", TmemShape::s16x64b},

@@ -79,8 +79,12 @@ MatrixDescriptor decode_tcgen05_matrix_descriptor(uint64_t word, std::string_vie
 /// The sm_90a form: no version field, two layout bits. A tile may start anywhere in its swizzle's pattern.
 MatrixDescriptor decode_wgmma_matrix_descriptor(uint64_t word, std::string_view operand);
 
-enum class MmaKind : uint8_t { f16, tf32, f8f6f4, i8 };
+enum class MmaKind : uint8_t { f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4, mxf4nvf4 };
 const char* name(MmaKind kind);
+/// .block_scale: A and B have scale factors.
+constexpr bool block_scaled(MmaKind kind) {
+  return kind >= MmaKind::mxf8f6f4;
+}
 
 /// What the instruction itself says, which the instruction descriptor must agree with.
 struct MmaForm {
@@ -88,9 +92,10 @@ struct MmaForm {
   int cta_group = 1;
   bool weight_stationary = false;  ///< tcgen05.mma.ws
   bool sparse = false;             ///< tcgen05.mma.sp
+  uint32_t block = 0;              ///< .block_scale: elements along K that share a scale factor, 16 or 32
 };
 
-/// A decoded 32-bit instruction descriptor (kinds without block scaling).
+/// A decoded 32-bit instruction descriptor.
 struct InstructionDescriptor {
   ElementType a = ElementType::f16, b = ElementType::f16;
   AccumulatorType d = AccumulatorType::f32;
@@ -101,7 +106,11 @@ struct InstructionDescriptor {
   bool sparse = false;
   uint8_t sparsity_selector = 0;
   uint8_t max_b_shift = 0;  ///< .ws only: 0, 8, 16, 32
+  // Block-scaled kinds only.
+  bool scale_ue8m0 = false;        ///< else UE4M3
+  uint8_t sfa_id = 0, sfb_id = 0;  ///< which byte of a column holds the first factor
 
+  /// Elements along K; not of kind::mxf4 and mxf4nvf4, which take two a byte.
   uint32_t k() const { return elements_per_step(a) * (sparse ? 2 : 1); }
 };
 
@@ -109,5 +118,7 @@ struct InstructionDescriptor {
 /// table for this cta_group (or .ws), flags the kind does not have, sparse flag unlike the instruction's .sp. N in
 /// steps of 8 is taken for cta_group::1, M = 128: the ISA says so, though public code keeps to 16.
 InstructionDescriptor decode_instruction_descriptor(uint32_t word, const MmaForm& form);
+/// The form that the kinds with block scaling have. Called by decode_instruction_descriptor.
+InstructionDescriptor decode_block_scaled_descriptor(uint32_t word, const MmaForm& form);
 
 }  // namespace emu

@@ -53,6 +53,8 @@ ElementType element_type(uint32_t word, MmaKind kind, char operand, int first) {
       if (code == 1) return ElementType::s8;
       choice = "0 (u8) or 1 (s8)";
       break;
+    default:
+      break;  // block-scaled kinds: descriptor_block_scaled.cpp
   }
   refuse(
       word,
@@ -176,11 +178,18 @@ const char* name(MmaKind kind) {
       return "f8f6f4";
     case MmaKind::i8:
       return "i8";
+    case MmaKind::mxf8f6f4:
+      return "mxf8f6f4";
+    case MmaKind::mxf4:
+      return "mxf4";
+    case MmaKind::mxf4nvf4:
+      return "mxf4nvf4";
   }
   return "?";
 }
 
 InstructionDescriptor decode_instruction_descriptor(uint32_t word, const MmaForm& form) {
+  if (block_scaled(form.kind)) return decode_block_scaled_descriptor(word, form);
   InstructionDescriptor descriptor;
   descriptor.a = element_type(word, form.kind, 'A', 7);
   descriptor.b = element_type(word, form.kind, 'B', 10);

@@ -62,7 +62,7 @@ struct Operand {
   /// Steps that share a region because a swizzled row is longer than 32 bytes.
   uint32_t steps_a_region() const { return mn_major || swizzle == Swizzle::none ? 1 : span() / 32; }
   uint32_t region_bytes() const {
-    uint32_t bytes = swizzle == Swizzle::none ? 2 * leading()
+    uint32_t bytes = swizzle == Swizzle::none ? (mn_major ? depth() / 8 : 2) * leading()
                      : mn_major               ? groups() * leading()
                                               : (rows + 7) / 8 * stride();
     return (bytes + 1023) / 1024 * 1024;

@@ -98,6 +98,69 @@ TEST_CASE("every word of CUTLASS's builder is decoded to what it was built from,
   CHECK(refused > 1000);
 }
 
+TEST_CASE("block-scaled words of CUTLASS's builder are decoded to what they were built from, or refused") {
+  std::ifstream stream(SOURCE_FOLDER "/tests/golden/cutlass_instr_descriptors.json");
+  REQUIRE(stream.good());
+  const auto golden = nlohmann::json::parse(stream);
+  int decoded = 0, refused = 0;
+  for (const auto& quadruple : golden["block_scaled"]) {
+    const std::string a = quadruple[0], b = quadruple[1], scale = quadruple[2], kind = quadruple[3];
+    const bool fp8 = kind == "mxf8f6f4";
+    for (const auto& row : quadruple[4]) {
+      const uint32_t m = row[0], n = row[1], transpose_a = row[2], transpose_b = row[3], negate_a = row[4],
+                     negate_b = row[5], sparse = row[6], sfa = row[7], sfb = row[8];
+      const auto word = static_cast<uint32_t>(std::stoul(row[9].get<std::string>(), nullptr, 16));
+      std::vector<MmaForm> forms;
+      for (int cta_group : {1, 2}) {
+        const auto add = [&](MmaKind k, uint32_t block) {
+          forms.push_back({.kind = k, .cta_group = cta_group, .block = block});
+        };
+        if (fp8) {
+          add(MmaKind::mxf8f6f4, 32);
+        } else {
+          add(MmaKind::mxf4, 32);
+          add(MmaKind::mxf4nvf4, 32);
+          add(MmaKind::mxf4nvf4, 16);
+        }
+      }
+      for (const MmaForm& form : forms) {
+        // The ISA's tables: shapes, ids by factors a row, scale types, majors.
+        const bool pair = form.cta_group == 2;
+        const uint32_t factors = (fp8 ? 32 : 64) / form.block;
+        bool legal = (m == 128 || (pair && m == 256)) && n % (pair ? 16 : 8) == 0 && !sparse;
+        legal = legal && sfa % factors == 0 && sfb % factors == 0;
+        legal = legal && (scale == "ue8m0" || (form.kind == MmaKind::mxf4nvf4 && form.block == 16));
+        const auto wide = [](const std::string& type) { return type == "e4m3" || type == "e5m2"; };
+        if (transpose_a) legal = legal && fp8 && wide(a);
+        if (transpose_b) legal = legal && fp8 && wide(b) && n % (pair ? 32 : 16) == 0;
+        INFO(quadruple[0] << " " << quadruple[1] << " " << kind << " " << row.dump() << " cta_group " << form.cta_group
+                          << " block " << form.block);
+        CHECK(message(word, form).empty() == legal);
+        if (!legal) {
+          ++refused;
+          continue;
+        }
+        const InstructionDescriptor got = decode_instruction_descriptor(word, form);
+        CHECK(name(got.a) == a);
+        CHECK(name(got.b) == b);
+        CHECK(got.d == AccumulatorType::f32);
+        CHECK(got.m == m);
+        CHECK(got.n == n);
+        CHECK((got.a_major == Major::mn) == (transpose_a == 1));
+        CHECK((got.b_major == Major::mn) == (transpose_b == 1));
+        CHECK(got.negate_a == (negate_a == 1));
+        CHECK(got.negate_b == (negate_b == 1));
+        CHECK(got.scale_ue8m0 == (scale == "ue8m0"));
+        CHECK(got.sfa_id == sfa);
+        CHECK(got.sfb_id == sfb);
+        ++decoded;
+      }
+    }
+  }
+  CHECK(decoded > 500);
+  CHECK(refused > 500);
+}
+
 TEST_CASE("K of an instruction") {
   CHECK(decode_instruction_descriptor(kF16, {MmaKind::f16}).k() == 16);
   CHECK(decode_instruction_descriptor(0x08400910, {MmaKind::tf32}).k() == 8);

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "emulator/units/scale_factor.h"
+#include "emulator/units/tmem_copy.h"
 #include "tests/catch.h"
 
 namespace {
@@ -92,6 +94,46 @@ TEST_CASE("an A operand in tensor memory lies in the lanes of D, two 16-bit elem
     ++cases;
   }
   CHECK(cases == 6);
+}
+
+TEST_CASE("scale factors lie where CUTLASS's fragments put them, in every partition") {
+  int cases = 0;
+  const auto layouts = golden("cutlass_tmem_layouts.json");
+  for (const auto& row : layouts["scale_factor"]) {
+    INFO(row.dump().substr(0, 80));
+    const ScaleFactors factors{.rows = row[2], .per_row = row[3], .halves = row[0] == "B, pair with M = 128"};
+    Checksum checksum;
+    for (uint32_t i = 0; i < factors.rows; ++i)
+      for (uint32_t factor = 0; factor < factors.per_row; ++factor)
+        for (uint32_t copy = 0; copy < factors.copies(); ++copy) {
+          const ScaleFactorPlace place = scale_factor_place(factors, i, factor, copy);
+          CHECK(place.column < factors.columns());
+          checksum.add(place.lane * 65536 + place.column * 4 + place.byte);
+        }
+    CHECK(checksum.value == number(row[4]));
+    ++cases;
+  }
+  CHECK(cases == 6);
+}
+
+TEST_CASE("tcgen05.cp.32x128b.warpx4 puts CUTLASS's block of 512 bytes where scale factors belong") {
+  // The block: byte offset of (row, factor), 128 rows x 4 factors. Byte o is byte o % 16 of the copy's row o / 16.
+  const auto layouts = golden("cutlass_tmem_layouts.json");
+  const ScaleFactors factors{.rows = 128, .per_row = 4};
+  const auto& block = layouts["scale_factor_smem"];
+  Checksum checksum;
+  for (uint32_t row = 0; row < 128; ++row)
+    for (uint32_t factor = 0; factor < 4; ++factor)
+      for (uint32_t offset = 0; offset < 512; ++offset) {
+        bool here = true;
+        for (uint32_t copy = 0; copy < 4; ++copy) {
+          const ScaleFactorPlace place = scale_factor_place(factors, row, factor, copy);
+          here = here && place.lane == copy_lane(CopyShape::s32x128b, offset / 16, copy) &&
+                 place.column * 4 + place.byte == offset % 16;
+        }
+        if (here) checksum.add(offset);
+      }
+  CHECK(checksum.value == number(block[1]));
 }
 
 TEST_CASE("the lanes of a D in several parts do not overlap") {
