@@ -138,6 +138,14 @@ TEST_CASE("pairs: an instruction of the other cta_group is refused") {
   CHECK_THAT(report, test::contains("same .cta_group"));
 }
 
+TEST_CASE("pairs: disabled lanes are given in eight registers") {
+  // ptxas wants eight, too.
+  PairProgram program = plain();
+  program.with_mask = true;
+  CHECK_THAT(report_with(program, ", {%m0, %m1, %m2, %m3, %m4, %m5, %m6, %m7}", ", {%m0, %m1, %m2, %m3}", false),
+             test::contains("8 registers of disabled lanes"));
+}
+
 TEST_CASE("pairs: tcgen05.mma refuses shapes that a pair does not have") {
   PairProgram program = plain();
   const uint32_t good = program.instruction_descriptor();
