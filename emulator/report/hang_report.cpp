@@ -32,6 +32,36 @@ std::string who_text(const std::vector<std::pair<uint32_t, std::string>>& who) {
   return text;
 }
 
+bool asks_in_a_loop(const Cluster& cluster) {
+  for (const auto& cta : cluster.ctas)
+    for (const auto& warp : cta->warps)
+      for (const auto& group : warp->groups)
+        if (group->state == Group::State::ready) return true;
+  return false;
+}
+
+/// A group that runs for ever: what the loop around its pc reads.
+std::string describe_loop(const Cluster& cluster, const Group& group) {
+  const std::vector<Instruction>& code = group.frame->program->code;
+  // The loop ends at the first branch behind the pc that leads back to it or before it.
+  size_t end = group.pc, begin = group.pc;
+  for (; end < code.size(); ++end)
+    if (cluster.grid.text(code[end].source).starts_with("bra") && code[end].target <= group.pc) {
+      begin = code[end].target;
+      break;
+    }
+  std::string asked;
+  if (end < code.size())
+    for (size_t i = begin; i <= end; ++i) {
+      const std::string& text = cluster.grid.text(code[i].source);
+      if (!text.starts_with("ld.") && !text.starts_with("atom.") && text.find("test_wait") == std::string::npos)
+        continue;
+      asked += fmt::format("{}{} at {}", asked.empty() ? "" : ", ", text,
+                           describe_location(cluster.grid.location(code[i].source)));
+    }
+  return "runs a loop that changes nothing" + (asked.empty() ? "" : ", and asks again and again: " + asked);
+}
+
 std::string describe_mbarrier_wait(const Cluster& cluster, const Wait& wait) {
   return fmt::format("waits for {}: the phase of parity {} to end; {}", describe_shared(cluster, wait.address),
                      wait.parity, describe_mbarrier(cluster, wait.address, "\n=========           "));
@@ -127,7 +157,7 @@ std::string describe_wait(const Cluster& cluster, const Group& group) {
     case WaitKind::time:
       return "sleeps";
     case WaitKind::none:
-      return "can run";
+      return describe_loop(cluster, group);
   }
   return "";
 }
@@ -136,9 +166,12 @@ std::string describe_wait(const Cluster& cluster, const Group& group) {
 
 std::string report_hang(const Cluster& cluster) {
   const Grid& grid = cluster.grid;
-  std::string text = fmt::format("========= Emulated {}: {} hangs: no thread of the {} can go on\n",
-                                 grid.device.chip().device_name.substr(7, 4), grid.program.pretty_name,
-                                 cluster.ctas.size() > 1 ? "cluster" : "block");
+  const char* whose = cluster.ctas.size() > 1 ? "cluster" : "block";
+  const bool somebody_asks = asks_in_a_loop(cluster);
+  std::string text = fmt::format(
+      "========= Emulated {}: {} hangs: {}\n", grid.device.chip().device_name.substr(7, 4), grid.program.pretty_name,
+      somebody_asks ? fmt::format("every thread of the {} waits, or asks in a loop for what nobody changes", whose)
+                    : fmt::format("no thread of the {} can go on", whose));
   for (const auto& cta : cluster.ctas) {
     text += fmt::format("=========     block ({},{},{}){} at virtual cycle {}{}\n", cta->index.x, cta->index.y,
                         cta->index.z, describe_rank(*cta), cluster.clock, cta->exited() ? ": has ended" : "");
@@ -162,9 +195,10 @@ std::string report_hang(const Cluster& cluster) {
     for (const std::string& what : order)
       text += fmt::format("=========       {}\n=========         {}\n", who_text(who_by_what[what]), what);
   }
-  text +=
-      "=========     rule: a wait ends only when somebody arrives, commits or completes bytes; nothing that could is "
-      "under way\n";
+  text += somebody_asks
+              ? "=========     rule: what a loop asks for must be written by a thread that still gets there\n"
+              : "=========     rule: a wait ends only when somebody arrives, commits or completes bytes; nothing "
+                "that could is under way\n";
   return text;
 }
 
