@@ -76,19 +76,16 @@ void issue(Warp& warp, const Instruction& instruction, int lane) {
   const auto element = static_cast<uint32_t>(instruction.immediate);
   const uint32_t bytes = element * instruction.list_count;
   const uint32_t to = cluster_address(warp, instruction.address, generic, lane);
-  const uint32_t barrier = cluster_address(warp, second_address(warp, instruction, 0), generic, lane);
+  // The barrier told is the one beside the data, whatever rank the operand names (so does an H200).
+  const uint32_t barrier =
+      (to & ~0xFFFFFFu) | shared_offset(cluster_address(warp, second_address(warp, instruction, 0), generic, lane));
   cluster.act_as(cluster.origin(warp, lane));
-  if (!cluster.grid.explicit_cluster || cluster.ctas.size() == 1)
-    throw Trap(FaultCode::illegal_instruction, "asynchronous store in a cluster of one CTA: it needs at least two",
-               kSource);
+  if (!cluster.grid.explicit_cluster)
+    throw Trap(FaultCode::illegal_instruction,
+               "asynchronous store in a launch without clusters: it needs one (an H200 faults with 715)", kSource);
   if (to % bytes)
     throw Trap(FaultCode::misaligned_address,
                fmt::format("{} bytes at shared address {:#x}: the address must be a multiple of {}", bytes, to, bytes),
-               kSource);
-  if (shared_rank(to) != shared_rank(barrier))
-    throw Trap(FaultCode::illegal_instruction,
-               fmt::format("the data go to CTA {} of the cluster and the mbarrier is in CTA {}: both must be in one",
-                           shared_rank(to), shared_rank(barrier)),
                kSource);
   cluster.shared(to, bytes, Access::write);
   mbarrier::need_plausible(cluster.mbarrier_word(barrier, Access::atomic));

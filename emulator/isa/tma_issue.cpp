@@ -71,10 +71,10 @@ std::vector<Destination> destinations(Warp& warp, const Instruction& instruction
   std::vector<Destination> out;
   if (instruction.modifiers & kMulticast) {
     uint32_t mask = static_cast<uint32_t>(warp.scalar(instruction.operand[2], lane)) & 0xFFFF;
-    if (mask == 0 || mask >> cluster.ctas.size())
-      throw Trap(FaultCode::illegal_instruction,
+    if (mask >> cluster.ctas.size())
+      throw Trap(FaultCode::launch_failure,
                  fmt::format("multicast to CTAs {:#06x} of a cluster of {}", mask, cluster.ctas.size()),
-                 "PTX ISA, cp.async.bulk: .multicast::cluster");
+                 "PTX ISA, cp.async.bulk: .multicast::cluster; an H200 faults with 719");
     for_lanes(mask, [&](int rank) {
       out.push_back({cluster.ctas[static_cast<size_t>(rank)].get(), told(static_cast<uint32_t>(rank))});
     });
@@ -96,6 +96,7 @@ std::vector<Destination> destinations(Warp& warp, const Instruction& instruction
 
 void issue_load(Warp& warp, int lane, const std::vector<Destination>& to, Load load) {
   Cluster& cluster = warp.cta.cluster;
+  if (to.empty()) return;
   Origin who = cluster.origin(warp, lane);
   cluster.load_started();
   Cluster::Times times = cluster.draw_times();

@@ -27,8 +27,9 @@ struct Destination {
   Cta* cta;
   uint32_t barrier;
 };
-/// The CTA that the address names, or those of the multicast mask. The barrier told is the one at `barrier`'s offset in
-/// the same CTA, whatever rank the operand names (so does an H200); with .cta_group::2 it may be the peer's.
+/// The CTA that the address names, or those of the multicast mask (none where it is 0). The barrier told is the one at
+/// `barrier`'s offset in the same CTA, whatever rank the operand names (so does an H200); with .cta_group::2 it may be
+/// the peer's.
 std::vector<Destination> destinations(Warp& warp, const Instruction& instruction, int lane, uint32_t address,
                                       uint32_t barrier);
 

@@ -1,5 +1,6 @@
 #include "emulator/machine/chip.h"
 
+#include <algorithm>
 #include <array>
 
 namespace emu {
@@ -15,9 +16,9 @@ constexpr std::array<Chip, 2> kChips = {{
         .major = 10,
         .minor = 0,
         .sm_count = 148,  // pytorch/ao 4002 (public thread)
-        // An assumption: two dies of 74 SMs (Chips and Cheese, "Nvidia's B200"), each as four GPCs of at most 20 SMs
-        // with whole TPCs. Nobody has published how many SMs each GPC of a B200 has.
-        .gpc_sms = {20, 18, 18, 18, 20, 18, 18, 18},
+        // An assumption, in the manner of the H200: on a B300, which has as many SMs, clusters of 4 or 8 cannot use SMs
+        // 142-147 (ademeure/QuickRunCUDA, b300_clean notes): three lone pairs.
+        .gpc_sms = {16, 18, 18, 18, 18, 18, 18, 18, 2, 2, 2, 0},
         .global_memory_bytes = 180 * kGiB,    // 180 to 192 GB by system, NVIDIA data sheets
         .l2_bytes = 126 * kMiB + 512 * 1024,  // pytorch/ao 4002
         .clock_khz = 1'965'000,               // SemiAnalysis microbench-blackwell
@@ -40,9 +41,9 @@ constexpr std::array<Chip, 2> kChips = {{
         .major = 9,
         .minor = 0,
         .sm_count = 132,  // read off an H200
-        // One of two partitions into GPCs of at most 18 SMs that hold the clusters an H200 says it holds (30 of 4 CTAs,
-        // 15 of 8, 7 of 16, at one CTA an SM); which GPC has how many differs from chip to chip.
-        .gpc_sms = {18, 18, 18, 18, 18, 16, 16, 10},
+        // Read off an H200 by which %smid share a cluster, and the only sizes that give what
+        // cudaOccupancyMaxActiveClusters answers there for every cluster size and occupancy. Other H200s may differ.
+        .gpc_sms = {8, 16, 16, 16, 16, 16, 18, 18, 2, 2, 2, 2},
         .global_memory_bytes = 150'109'880'320,    // read off an H200: cudaMemGetInfo, driver 580
         .l2_bytes = 60 * kMiB,                     // read off an H200: cudaDevAttrL2CacheSize (data sheets say 50 MB)
         .clock_khz = 1'980'000,                    // boost clock, data sheet
@@ -62,6 +63,18 @@ constexpr std::array<Chip, 2> kChips = {{
 }};
 
 }  // namespace
+
+std::vector<uint32_t> gpc_of_sms(const Chip& chip) {
+  constexpr uint32_t kPair = 2;
+  std::vector<uint32_t> out;
+  const uint32_t most = *std::max_element(chip.gpc_sms.begin(), chip.gpc_sms.end());
+  for (uint32_t done = 0; done < most; done += kPair)
+    for (uint32_t gpc = 0; gpc < chip.gpc_sms.size(); ++gpc)
+      if (chip.gpc_sms[gpc] > std::max(done, kPair)) out.insert(out.end(), kPair, gpc);
+  for (uint32_t gpc = 0; gpc < chip.gpc_sms.size(); ++gpc)
+    if (chip.gpc_sms[gpc] == kPair) out.insert(out.end(), kPair, gpc);
+  return out;
+}
 
 const Chip* find_chip(std::string_view name) {
   for (const Chip& chip : kChips)

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace emu {
 
@@ -13,7 +14,8 @@ struct Chip {
   std::string_view device_name;  ///< what cudaGetDeviceProperties reports
   int major, minor;              ///< compute capability
   int sm_count;
-  std::array<uint8_t, 8> gpc_sms;  ///< SMs of each GPC: a cluster stays within one; their sum is sm_count
+  /// SMs of each GPC (0: no more): a cluster stays within one. A lone pair of SMs counts as one of its own.
+  std::array<uint8_t, 12> gpc_sms;
   uint64_t global_memory_bytes;
   uint64_t l2_bytes;
   int clock_khz;
@@ -26,6 +28,9 @@ struct Chip {
   int max_cluster_portable, max_cluster;
   bool has_tcgen05, has_wgmma;
 };
+
+/// The GPC of each SM, by %smid: pairs of SMs are numbered GPC by GPC in turn, the lone pairs last (so on an H200).
+std::vector<uint32_t> gpc_of_sms(const Chip& chip);
 
 /// nullptr when there is no such chip.
 const Chip* find_chip(std::string_view name);

@@ -22,13 +22,11 @@ Grid::Grid(Device& device_, const Kernel& kernel_, const LaunchConfig& config_, 
   cluster_count = config.grid.count() / cluster_dim.count();
   int slots = device.occupancy(kernel, static_cast<uint32_t>(config.block.count()), config.dynamic_shared_bytes);
   sms_ = std::vector<Sm>(static_cast<size_t>(device.chip().sm_count));
-  size_t number = 0;
-  for (uint32_t gpc = 0; gpc < device.chip().gpc_sms.size(); ++gpc)
-    for (uint32_t i = 0; i < device.chip().gpc_sms[gpc]; ++i) {
-      Sm& sm = sms_[number++];
-      sm.free_slots = static_cast<uint32_t>(slots);
-      sm.gpc = gpc;
-    }
+  const std::vector<uint32_t> gpcs = gpc_of_sms(device.chip());
+  for (size_t i = 0; i < sms_.size(); ++i) {
+    sms_[i].free_slots = static_cast<uint32_t>(slots);
+    sms_[i].gpc = gpcs[i];
+  }
 
   constexpr size_t kParameterAlign = 256;  // a CUtensorMap parameter asks for 128
   size_t bytes = (std::max<size_t>(parameters.size(), 1) + kParameterAlign - 1) / kParameterAlign * kParameterAlign;
@@ -94,7 +92,7 @@ std::vector<int> Grid::choose_sms() {
     }
     return {};
   }
-  uint32_t gpcs = sms_.back().gpc + 1;
+  uint32_t gpcs = static_cast<uint32_t>(device.chip().gpc_sms.size());
   for (uint32_t i = 0; i < gpcs; ++i) {
     uint32_t gpc = (next_gpc_ + i) % gpcs;
     std::vector<int> chosen = choose_sms_of_gpc(gpc);

@@ -345,3 +345,33 @@ TEST_CASE("cluster: without multicast the barrier told is the destination's, wha
                                           {.grid = {2, 1, 1}, .block = {32, 1, 1}, .cluster = {2, 1, 1}}, 4);
   for (uint32_t i = 0; i < 512; ++i) REQUIRE(got[i] == (i >= 256 && i < 288 ? 0xABCD1234 : 0));
 }
+
+TEST_CASE("cluster: st.async tells the barrier beside its data, whatever rank the operand names") {
+  // Rank 0 stores into rank 1, and into itself, and names the other CTA's barrier each time.
+  Words got = run(start(256, "1") + R"(
+    @%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 4;
+    setp.eq.and.u32 %p2, %r2, 0, %p0;
+    mapa.shared::cluster.u32 %r9, %r5, 1;
+    mapa.shared::cluster.u32 %r10, %r4, 1;
+    mov.u32 %r11, 1234;
+    mov.u32 %r12, 5678;
+    @%p2 st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r9], %r11, [%r4];
+    @%p2 st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r5], %r12, [%r10];
+)" + kWait + kShow + kEnd,
+                  2, 256, 2);
+  CHECK(got[0] == 5678);
+  CHECK(got[256] == 1234);
+}
+
+TEST_CASE("cluster: a multicast to no CTA does nothing") {
+  const std::string ptx = probe::kernel(start(256, "1") + R"(
+    ld.param.u64 %d1, [p1];
+    mov.u16 %h0, 0;
+    @%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r5], [%d1], 512, [%r4], %h0;
+    @%p0 mbarrier.arrive.shared::cta.b64 _, [%r4];
+)" + kWait + kShow + kEnd,
+                                        2);
+  Words got = probe::everywhere<uint32_t>(ptx, 512, {probe::bytes_of(Words(128, 7))},
+                                          {.grid = {2, 1, 1}, .block = {32, 1, 1}, .cluster = {2, 1, 1}}, 3);
+  CHECK(got == Words(512, 0));
+}

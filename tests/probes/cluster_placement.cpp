@@ -1,4 +1,5 @@
-// Where clusters run: their CTAs on different SMs of one GPC, as many clusters at once as the chip holds.
+// Where clusters run: their CTAs on different SMs of one GPC, as many clusters at once as the chip holds. Which SMs
+// share clusters on an H200, and how many it holds, was read off one (driver 580).
 
 #include <unistd.h>
 
@@ -52,11 +53,7 @@ Placement place(const std::string& chip, uint32_t ctas, uint32_t cluster) {
 
 TEST_CASE("cluster placement: as many at once as an H200 says it holds, each inside one GPC") {
   const emu::Chip& chip = *emu::find_chip("h200");
-  std::vector<int> gpc_of;
-  for (int gpc = 0; int sms : chip.gpc_sms) {
-    gpc_of.insert(gpc_of.end(), static_cast<size_t>(sms), gpc);
-    ++gpc;
-  }
+  const std::vector<uint32_t> gpc_of = emu::gpc_of_sms(chip);
   struct Row {
     uint32_t cluster;
     uint64_t held;
@@ -68,9 +65,25 @@ TEST_CASE("cluster placement: as many at once as an H200 says it holds, each ins
     for (uint32_t first = 0; first < 320; first += row.cluster) {
       std::set<uint32_t> sms(placement.sm.begin() + first, placement.sm.begin() + first + row.cluster);
       CHECK(sms.size() == row.cluster);
-      std::set<int> gpcs;
+      std::set<uint32_t> gpcs;
       for (uint32_t sm : sms) gpcs.insert(gpc_of.at(sm));
       CHECK(gpcs.size() == 1);
     }
   }
+}
+
+TEST_CASE("cluster placement: seven clusters of 16 are on the SMs on which an H200 has them") {
+  Placement placement = place("h200", 7 * 16, 16);
+  std::set<std::vector<uint32_t>> got;
+  for (size_t first = 0; first < placement.sm.size(); first += 16)
+    got.emplace(placement.sm.begin() + static_cast<long>(first), placement.sm.begin() + static_cast<long>(first) + 16);
+  std::set<std::vector<uint32_t>> recorded;
+  for (uint32_t pair = 2; pair < 16; pair += 2) {
+    // 2, 3, 18, 19, 34, 35, 50, 51, 64, 65, 78, 79, 92, 93, 106, 107 and so on in steps of 2: the GPC of SM 0 has 8
+    // SMs.
+    std::vector<uint32_t> sms;
+    for (uint32_t row : {0u, 16u, 32u, 48u, 62u, 76u, 90u, 104u}) sms.insert(sms.end(), {row + pair, row + pair + 1});
+    recorded.insert(sms);
+  }
+  CHECK(got == recorded);
 }

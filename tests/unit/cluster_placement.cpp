@@ -5,13 +5,21 @@
 #include "emulator/machine/device.h"
 #include "tests/catch.h"
 
-TEST_CASE("clusters: an H200 holds 132 CTAs, 66 clusters of 2, 30 of 4, 15 of 8, 7 of 16") {
+TEST_CASE("clusters: an H200 holds so many clusters of 1 to 16 CTAs, at 1, 2, 4 and 8 CTAs an SM") {
   emu::Device h200(*emu::find_chip("h200"), emu::Options{});
-  CHECK(h200.max_clusters(1, 1) == 132);
-  CHECK(h200.max_clusters(1, 2) == 66);
-  CHECK(h200.max_clusters(1, 4) == 30);
-  CHECK(h200.max_clusters(1, 8) == 15);
-  CHECK(h200.max_clusters(1, 16) == 7);
+  struct Row {
+    int per_sm;
+    std::vector<int> clusters;
+  };
+  const Row rows[] = {{1, {132, 66, 39, 30, 22, 17, 15, 15, 9, 7, 7, 7, 7, 7, 7, 7}},
+                      {2, {264, 132, 79, 62, 47, 39, 32, 30, 23, 21, 16, 16, 14, 14, 14, 14}},
+                      {4, {528, 264, 163, 124, 94, 79, 69, 62, 51, 44, 37, 37, 30, 30, 28, 28}},
+                      {8, {1056, 528, 327, 248, 193, 163, 139, 124, 102, 88, 81, 74, 67, 65, 58, 58}}};
+  for (const Row& row : rows)
+    for (size_t ctas = 1; ctas <= 16; ++ctas) {
+      INFO("clusters of " << ctas << ", " << row.per_sm << " CTAs an SM");
+      CHECK(h200.max_clusters(row.per_sm, ctas) == row.clusters[ctas - 1]);
+    }
   CHECK(h200.max_clusters(0, 1) == 0);
 }
 
@@ -24,6 +32,7 @@ TEST_CASE("clusters: the SMs of a chip are those of its GPCs, in pairs, and a cl
       sum += sms;
     }
     CHECK(sum == chip.sm_count);
+    CHECK(emu::gpc_of_sms(chip).size() == static_cast<size_t>(chip.sm_count));
     emu::Device device(chip, emu::Options{});
     CHECK(device.max_clusters(1, 2) == chip.sm_count / 2);
     CHECK(device.max_clusters(1, static_cast<uint64_t>(chip.max_cluster)) > 0);
