@@ -216,6 +216,16 @@ std::optional<ptx::Space> Binder::symbol_space(const ptx::Operand& address) cons
   return std::nullopt;
 }
 
+void Binder::second_addresses(const std::vector<AddressOperand>& addresses) {
+  std::vector<Slot> slots;
+  for (const AddressOperand& address : addresses) {
+    slots.push_back(address.base);
+    slots.push_back(constant(static_cast<uint64_t>(address.offset), 8));
+  }
+  out.list2 = list(slots);
+  out.list2_count = static_cast<uint32_t>(slots.size());
+}
+
 uint32_t Binder::list(const std::vector<Slot>& slots) {
   std::vector<Slot>& lists = decoder_.program().slot_lists;
   uint32_t first = static_cast<uint32_t>(lists.size());

@@ -59,6 +59,9 @@ class Binder {
   AddressOperand address(const ptx::Operand& operand);
   /// A list of slots, in order, for {a, b, ...} (or a single value): index of the first in Program::slot_lists.
   uint32_t list(const std::vector<Slot>& slots);
+  /// The addresses after the first one go into list2, as Warp::second_address reads them: pairs of slots, base (or
+  /// none) and offset.
+  void second_addresses(const std::vector<AddressOperand>& addresses);
   std::vector<Slot> inputs(const ptx::Operand& vector, uint8_t bytes);
   std::vector<Slot> outputs(const ptx::Operand& vector);
   /// A constant as a slot.

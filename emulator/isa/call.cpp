@@ -13,6 +13,7 @@
 #include "emulator/isa/builtin.h"
 #include "emulator/isa/families.h"
 #include "emulator/isa/lanes.h"
+#include "emulator/machine/align.h"
 #include "emulator/machine/cluster.h"
 #include "emulator/machine/decoder.h"
 #include "emulator/machine/grid.h"
@@ -21,10 +22,6 @@ namespace emu::isa {
 namespace {
 
 constexpr const char* kSource = "PTX ISA, call";
-
-uint32_t align_up(uint32_t value, uint32_t align) {
-  return (value + align - 1) / align * align;
-}
 
 /// Where an argument lies in one lane of a frame.
 std::byte* place(Warp& warp, const Frame& frame, const Argument& argument, int lane) {

@@ -78,7 +78,7 @@ void issue(Warp& warp, const Instruction& instruction, int lane) {
   const uint32_t to = cluster_address(warp, instruction.address, generic, lane);
   // The barrier told is the one beside the data, whatever rank the operand names (so does an H200).
   const uint32_t barrier =
-      (to & ~0xFFFFFFu) | shared_offset(cluster_address(warp, second_address(warp, instruction, 0), generic, lane));
+      (to & ~0xFFFFFFu) | shared_offset(cluster_address(warp, warp.second_address(instruction, 0), generic, lane));
   cluster.act_as(cluster.origin(warp, lane));
   if (!cluster.grid.explicit_cluster)
     throw Trap(FaultCode::illegal_instruction,
@@ -128,9 +128,7 @@ void bind(Binder& binder, uint8_t element, size_t elements) {
     if (slot.bytes != element) binder.refuse("a register has the wrong width");
   out.list = binder.list(values);
   out.list_count = static_cast<uint32_t>(values.size());
-  AddressOperand barrier = binder.address(2);
-  out.list2 = binder.list({barrier.base, binder.constant(static_cast<uint64_t>(barrier.offset), 8)});
-  out.list2_count = 2;
+  binder.second_addresses({binder.address(2)});
   out.immediate = element;
   out.execute = execute;
 }

@@ -44,7 +44,7 @@ void ask(Warp& warp, const Instruction& instruction, int lane) {
   Cluster& cluster = own.cluster;
   const bool generic = instruction.modifiers & kGeneric, all = instruction.modifiers & kMulticast;
   uint32_t response = shared_offset(own_address(warp, instruction.address, generic, lane, "response"));
-  uint32_t barrier = shared_offset(own_address(warp, second_address(warp, instruction, 0), generic, lane, "mbarrier"));
+  uint32_t barrier = shared_offset(own_address(warp, warp.second_address(instruction, 0), generic, lane, "mbarrier"));
   if (response % kResponseBytes)
     throw Trap(
         FaultCode::misaligned_address,
@@ -123,9 +123,7 @@ void bind_try_cancel(Binder& binder) {
   if (!binder.take("shared::cta")) out.modifiers |= kGeneric;
   if (binder.take("multicast::cluster::all")) out.modifiers |= kMulticast;
   out.address = binder.address(0);
-  AddressOperand barrier = binder.address(1);
-  out.list2 = binder.list({barrier.base, binder.constant(static_cast<uint64_t>(barrier.offset), 8)});
-  out.list2_count = 2;
+  binder.second_addresses({binder.address(1)});
   out.visible = true;
   out.execute = execute_try_cancel;
 }

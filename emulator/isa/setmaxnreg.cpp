@@ -21,12 +21,18 @@ Flow ignored(Warp&, const Instruction&) {
   return Flow::next;
 }
 
-/// immediate: the count wanted; modifiers: the entry count.
+// Instruction: immediate is the count wanted, modifiers the entry count.
+
+/// Registers that each thread of the warp holds.
+uint32_t& held(Warp& warp, const Instruction& instruction) {
+  if (warp.registers_per_thread == 0) warp.registers_per_thread = static_cast<uint32_t>(instruction.modifiers);
+  return warp.registers_per_thread;
+}
+
 Flow give_back(Warp& warp, const Instruction& instruction) {
   RegisterPool& pool = warp.cta.registers;
   const auto wanted = static_cast<uint32_t>(instruction.immediate);
-  uint32_t& count = warp.registers_per_thread;
-  if (count == 0) count = static_cast<uint32_t>(instruction.modifiers);
+  uint32_t& count = held(warp, instruction);
   if (wanted > count)
     throw Trap(FaultCode::illegal_instruction,
                fmt::format("setmaxnreg.dec to {} registers a thread by a warp that has {}: .dec can only lower it, use "
@@ -44,8 +50,7 @@ Flow give_back(Warp& warp, const Instruction& instruction) {
 Flow take(Warp& warp, const Instruction& instruction) {
   RegisterPool& pool = warp.cta.registers;
   const auto wanted = static_cast<uint32_t>(instruction.immediate);
-  uint32_t& count = warp.registers_per_thread;
-  if (count == 0) count = static_cast<uint32_t>(instruction.modifiers);
+  uint32_t& count = held(warp, instruction);
   if (wanted < count)
     throw Trap(FaultCode::illegal_instruction,
                fmt::format("setmaxnreg.inc to {} registers a thread by a warp that has {}: .inc can only raise it, use "

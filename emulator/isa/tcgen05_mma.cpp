@@ -84,12 +84,6 @@ void take_collector(Binder& binder, bool weight_stationary) {
       if (binder.take(fmt::format("collector::{}::{}", buffer, use))) return;
 }
 
-void take_address(Binder& binder, size_t operand, std::vector<Slot>& list) {
-  AddressOperand address = binder.address(operand);
-  list.push_back(address.base);
-  list.push_back(binder.constant(static_cast<uint64_t>(address.offset), 8));
-}
-
 }  // namespace
 
 void bind_mma(Binder& binder) {
@@ -119,11 +113,8 @@ void bind_mma(Binder& binder) {
   out.operand[2] = binder.input(3, 4);
   size_t next = 4;
   if (block_scaled(kind)) {
-    std::vector<Slot> scales;
-    take_address(binder, next++, scales);
-    take_address(binder, next++, scales);
-    out.list2 = binder.list(scales);
-    out.list2_count = static_cast<uint32_t>(scales.size());
+    binder.second_addresses({binder.address(next), binder.address(next + 1)});
+    next += 2;
   } else if (binder.is_vector(next)) {
     std::vector<Slot> lanes = binder.inputs(binder.operand(next++), 4);
     const uint32_t wanted = out.modifiers & kPair ? 8 : 4;

@@ -54,10 +54,8 @@ void decode_a(Warp& warp, const Instruction& instruction, int lane, Mma& mma) {
 /// Column of scale-A (which = 0) or scale-B (1). Bits 30 and 31 of such an address are not part of it: CUTLASS keeps
 /// the factors' id there, and passes them on.
 uint32_t scale_column(Warp& warp, const Instruction& instruction, int lane, const Mma& mma, uint32_t which) {
-  const AddressOperand operand{
-      .base = warp.listed(instruction.list2, 2 * which),
-      .offset = static_cast<int64_t>(*warp.read<uint64_t>(warp.listed(instruction.list2, 2 * which + 1)))};
-  const uint32_t address = static_cast<uint32_t>(warp.address(operand, lane)) & 0x3FFFFFFF;
+  const uint32_t address =
+      static_cast<uint32_t>(warp.address(warp.second_address(instruction, which), lane)) & 0x3FFFFFFF;
   const char* name = which == 0 ? "A" : "B";
   if (address >> 16)
     throw Trap(

@@ -16,17 +16,6 @@ Flow each_lane(Warp& warp, const Instruction& instruction) {
   return Flow::next;
 }
 
-/// Addresses after the first one, as pairs of slots: base (or none), offset.
-void set_addresses(Binder& binder, const std::vector<AddressOperand>& addresses) {
-  std::vector<Slot> slots;
-  for (const AddressOperand& address : addresses) {
-    slots.push_back(address.base);
-    slots.push_back(binder.constant(static_cast<uint64_t>(address.offset), 8));
-  }
-  binder.out.list2 = binder.list(slots);
-  binder.out.list2_count = static_cast<uint32_t>(slots.size());
-}
-
 Flow execute_commit_group(Warp& warp, const Instruction&) {
   for_lanes(warp.active, [&](int lane) { warp.bulk[static_cast<uint32_t>(lane)].groups.emplace_back(); });
   return Flow::next;
@@ -116,7 +105,7 @@ void bind_tensor(Binder& binder, bool reduces) {
     if (!binder.take("shared::cta")) binder.refuse("the source must be shared::cta");
     out.address = binder.address(0);
     bind_coordinates(binder, binder.operand(0));
-    set_addresses(binder, {binder.address(1)});
+    binder.second_addresses({binder.address(1)});
     take_hint(binder, 2);
     out.visible = reduces;
     out.execute = each_lane<issue_tensor_store>;
@@ -134,7 +123,7 @@ void bind_tensor(Binder& binder, bool reduces) {
     binder.take("cta_group::1");
   out.address = binder.address(0);
   bind_coordinates(binder, binder.operand(1));
-  set_addresses(binder, {binder.address(1), binder.address(2)});
+  binder.second_addresses({binder.address(1), binder.address(2)});
   size_t next = 3;
   if (binder.take("multicast::cluster")) {
     out.modifiers |= kMulticast;
@@ -152,7 +141,7 @@ void bind_plain(Binder& binder, bool reduces) {
   if (binder.take("bulk_group")) {
     binder.take("global");
     if (!binder.take("shared::cta")) binder.refuse("the source must be shared::cta");
-    set_addresses(binder, {binder.address(1)});
+    binder.second_addresses({binder.address(1)});
     take_hint(binder, 3);
     out.visible = reduces;
     out.execute = each_lane<issue_bulk_store>;
@@ -160,7 +149,7 @@ void bind_plain(Binder& binder, bool reduces) {
   }
   if (!binder.take("mbarrier::complete_tx::bytes"))
     binder.refuse("bulk_group or mbarrier::complete_tx::bytes is missing");
-  set_addresses(binder, {binder.address(1), binder.address(3)});
+  binder.second_addresses({binder.address(1), binder.address(3)});
   if (binder.take("global")) {
     if (!binder.take("shared::cluster") && !binder.take("shared::cta"))
       binder.refuse("the destination must be shared memory");

@@ -10,11 +10,6 @@
 
 namespace emu::isa {
 
-AddressOperand second_address(const Warp& warp, const Instruction& instruction, uint32_t which) {
-  return {.base = warp.listed(instruction.list2, 2 * which),
-          .offset = static_cast<int64_t>(*warp.read<uint64_t>(warp.listed(instruction.list2, 2 * which + 1)))};
-}
-
 uint32_t shared_address(const Warp& warp, const AddressOperand& operand, int lane) {
   return static_cast<uint32_t>(warp.address(operand, lane));
 }

@@ -11,12 +11,11 @@
 
 namespace emu::isa {
 
-// Of a bulk copy's Instruction: `address` is the first address; list2 holds the others as pairs of slots (base,
-// offset); list the coordinates; operand 1 the size in bytes, operand 2 the multicast mask; modifiers these bits:
+// Of a bulk copy's Instruction: `address` is the first address; list2 holds the others (Binder::second_addresses);
+// list the coordinates; operand 1 the size in bytes, operand 2 the multicast mask; modifiers these bits:
 inline constexpr uint64_t kMulticast = 1, kReduce = 2, kPair = 4, kFourRows = 8;
 inline constexpr int kReductionShift = 8, kTypeShift = 16;
 
-AddressOperand second_address(const Warp& warp, const Instruction& instruction, uint32_t which);
 uint32_t shared_address(const Warp& warp, const AddressOperand& operand, int lane);
 /// Throws Trap when the CTA has exited.
 tma::Window window_of(Cta& cta);

@@ -9,8 +9,8 @@ namespace emu::isa {
 void issue_bulk_load(Warp& warp, const Instruction& instruction, int lane) {
   Cluster& cluster = warp.cta.cluster;
   uint32_t address = shared_address(warp, instruction.address, lane);
-  uint64_t source = warp.address(second_address(warp, instruction, 0), lane);
-  uint32_t barrier = shared_address(warp, second_address(warp, instruction, 1), lane);
+  uint64_t source = warp.address(warp.second_address(instruction, 0), lane);
+  uint32_t barrier = shared_address(warp, warp.second_address(instruction, 1), lane);
   uint64_t bytes = warp.scalar(instruction.operand[1], lane);
   tma::check_bulk(shared_offset(address), source, bytes);
   std::vector<Destination> to = destinations(warp, instruction, lane, address, barrier);
@@ -35,7 +35,7 @@ void issue_bulk_store(Warp& warp, const Instruction& instruction, int lane) {
   auto reduction = static_cast<tma::Reduction>(instruction.modifiers >> kReductionShift & 0xFF);
   auto type = static_cast<tma::ReductionType>(instruction.modifiers >> kTypeShift & 0xFF);
   uint64_t destination = warp.address(instruction.address, lane);
-  uint32_t source = shared_address(warp, second_address(warp, instruction, 0), lane);
+  uint32_t source = shared_address(warp, warp.second_address(instruction, 0), lane);
   uint64_t bytes = warp.scalar(instruction.operand[1], lane);
   tma::check_bulk(destination, shared_offset(source), bytes);
   Cta& from = cluster.cta_of(source);
@@ -70,8 +70,8 @@ void issue_bulk_shared(Warp& warp, const Instruction& instruction, int lane) {
   auto reduction = static_cast<tma::Reduction>(instruction.modifiers >> kReductionShift & 0xFF);
   auto type = static_cast<tma::ReductionType>(instruction.modifiers >> kTypeShift & 0xFF);
   uint32_t destination = shared_address(warp, instruction.address, lane);
-  uint32_t source = shared_address(warp, second_address(warp, instruction, 0), lane);
-  uint32_t barrier = shared_address(warp, second_address(warp, instruction, 1), lane);
+  uint32_t source = shared_address(warp, warp.second_address(instruction, 0), lane);
+  uint32_t barrier = shared_address(warp, warp.second_address(instruction, 1), lane);
   uint64_t bytes = warp.scalar(instruction.operand[1], lane);
   tma::check_bulk(shared_offset(destination), shared_offset(source), bytes);
   Cta& to = cluster.cta_of(destination);

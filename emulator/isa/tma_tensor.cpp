@@ -67,8 +67,8 @@ class Boxes {
 void issue_tensor_load(Warp& warp, const Instruction& instruction, int lane) {
   Cluster& cluster = warp.cta.cluster;
   uint32_t address = shared_address(warp, instruction.address, lane);
-  uint64_t map_address = warp.address(second_address(warp, instruction, 0), lane);
-  uint32_t barrier = shared_address(warp, second_address(warp, instruction, 1), lane);
+  uint64_t map_address = warp.address(warp.second_address(instruction, 0), lane);
+  uint32_t barrier = shared_address(warp, warp.second_address(instruction, 1), lane);
   auto boxes = std::make_shared<Boxes>(warp, instruction, lane, map_address, tma::Direction::load);
   std::vector<Destination> to = destinations(warp, instruction, lane, address, barrier);
   uint32_t offset = shared_offset(address);
@@ -102,7 +102,7 @@ void issue_tensor_store(Warp& warp, const Instruction& instruction, int lane) {
   bool reduces = instruction.modifiers & kReduce;
   auto reduction = static_cast<tma::Reduction>(instruction.modifiers >> kReductionShift & 0xFF);
   uint64_t map_address = warp.address(instruction.address, lane);
-  uint32_t source = shared_address(warp, second_address(warp, instruction, 0), lane);
+  uint32_t source = shared_address(warp, warp.second_address(instruction, 0), lane);
   auto boxes = std::make_shared<Boxes>(warp, instruction, lane, map_address,
                                        reduces ? tma::Direction::reduce : tma::Direction::store);
   Cta& from = cluster.cta_of(source);

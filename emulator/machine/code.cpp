@@ -1,11 +1,10 @@
 #include "emulator/machine/code.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
 
+#include "emulator/machine/align.h"
 #include "emulator/machine/decoder.h"
+#include "emulator/machine/demangle.h"
 
 namespace emu {
 namespace {
@@ -14,10 +13,6 @@ namespace {
 constexpr uint64_t kCodeWindow = uint64_t{1} << 62;
 constexpr uint64_t kFunctionStride = 16;
 std::atomic<uint64_t> module_count{0};
-
-uint32_t align_up(uint32_t value, uint32_t align) {
-  return (value + align - 1) / align * align;
-}
 
 /// Calls f(operand) for an instruction's operands and what they are made of.
 template <class F>
@@ -33,12 +28,8 @@ void each_operand(const ptx::Instruction& instruction, F&& f) {
 std::string readable(std::string_view name) {
   std::string text(name);
   if (!text.starts_with("_Z")) return text;
-  int status = 0;
-  if (char* demangled = abi::__cxa_demangle(text.c_str(), nullptr, nullptr, &status)) {
-    text = demangled;
-    if (size_t scope = text.rfind("::"); scope != std::string::npos) text.erase(0, scope + 2);
-    std::free(demangled);
-  }
+  text = demangled(text);
+  if (size_t scope = text.rfind("::"); scope != std::string::npos) text.erase(0, scope + 2);
   return text;
 }
 

@@ -25,11 +25,6 @@ void Cta::start() {
   for (const auto& warp : warps) cluster_arrivals.push_back({.present = warp->live, .gathering = {}});
 }
 
-void Cta::release_storage() {
-  window = {};
-  warps.clear();
-}
-
 uint32_t Cta::live_threads() const {
   uint32_t threads = 0;
   for (const auto& warp : warps) threads += static_cast<uint32_t>(std::popcount(warp->live));

@@ -103,8 +103,6 @@ class Cta {
   bool started() const { return !warps.empty(); }
   /// All its threads have ended: its shared memory is another CTA's from now on.
   bool exited() const { return started() && live_warps == 0; }
-  /// Gives back window, registers and stacks once nothing can use them any more.
-  void release_storage();
 
   uint32_t live_threads() const;
 };

@@ -1,13 +1,12 @@
 #include "emulator/machine/decoder.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
 #include "emulator/isa/binder.h"
+#include "emulator/machine/align.h"
+#include "emulator/machine/demangle.h"
 #include "emulator/machine/warp.h"
 #include "emulator/ptx/control_flow.h"
 
@@ -16,10 +15,6 @@ namespace {
 
 constexpr uint32_t kWordBytes = 4 * kLanes;  // a 32-bit register of all lanes
 constexpr uint32_t kFrameAlign = 16;
-
-uint32_t align_up(uint32_t value, uint32_t align) {
-  return (value + align - 1) / align * align;
-}
 
 uint8_t lane_bytes(ptx::Type type) {
   if (type == ptx::Type::pred) return 0;
@@ -34,11 +29,8 @@ Flow refuse_instruction(Warp& warp, const Instruction& instruction) {
 }  // namespace
 
 std::string pretty_name(const std::string& mangled) {
-  int status = 0;
-  char* text = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
-  if (status != 0 || !text) return mangled;
-  std::string name = text;
-  std::free(text);
+  const std::string name = demangled(mangled);
+  if (name == mangled) return mangled;
   // "void step01_kloop<(ladder::DType)0>(CUtensorMap_st, ...)": without return type, template arguments and parameters.
   int depth = 0;
   std::string plain;

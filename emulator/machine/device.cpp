@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "emulator/machine/address.h"
+#include "emulator/machine/align.h"
 #include "emulator/machine/code.h"
 #include "emulator/machine/decoder.h"
 #include "emulator/machine/grid.h"
@@ -22,10 +23,6 @@ namespace {
 
 /// Registers of a kernel whose machine code is not at hand: what its launch bounds allow, at most this.
 constexpr uint32_t kAssumedRegisters = 64;
-
-uint32_t align_up(uint32_t value, uint32_t align) {
-  return (value + align - 1) / align * align;
-}
 
 void check_target(const Chip& chip, const ptx::Module& module) {
   std::string_view target = module.target;

@@ -195,25 +195,25 @@ bool Cluster::gather(Warp& warp, uint32_t lanes, WaitKind kind) {
   group.state = Group::State::parked;
   group.ticket = ++tickets_;
   group.wait = {.kind = kind, .pc = group.pc, .lanes = lanes, .since = clock};
+  const auto here_too = [&](const Group& other) {
+    return other.state == Group::State::parked && other.wait.kind == kind && other.wait.pc == group.pc &&
+           other.frame == group.frame;
+  };
   uint32_t here = 0;
   for (auto& other : warp.groups)
-    if (other->state == Group::State::parked && other->wait.kind == kind && other->wait.pc == group.pc &&
-        other->frame == group.frame)
-      here |= other->mask;
+    if (here_too(*other)) here |= other->mask;
   if ((here & lanes & warp.live) != (lanes & warp.live)) return false;
 
   // All are here. They go on as one group, under the joins that they have in common.
   std::vector<uint32_t> common = group.joins;
   for (auto& other : warp.groups)
-    if (other->state == Group::State::parked && other->wait.kind == kind && other->wait.pc == group.pc &&
-        other->frame == group.frame) {
+    if (here_too(*other)) {
       auto [a, b] = std::mismatch(common.begin(), common.end(), other->joins.begin(), other->joins.end());
       common.erase(a, common.end());
     }
   std::vector<std::pair<std::vector<uint32_t>, uint32_t>> left;
   for (auto& other : warp.groups)
-    if (other->state == Group::State::parked && other->wait.kind == kind && other->wait.pc == group.pc &&
-        other->frame == group.frame) {
+    if (here_too(*other)) {
       left.emplace_back(other->joins, other->mask);
       if (other.get() == &group) continue;
       group.mask |= other->mask;

@@ -95,7 +95,6 @@ class Grid {
   struct Resident {
     std::unique_ptr<Cluster> cluster;
     State state = State::runnable;
-    bool admitted = false;
     std::optional<ClusterFault> fault;
     std::vector<int> sms;
   };

@@ -190,6 +190,11 @@ class Warp {
     return operand.base.present() && operand.base.bytes == 4 ? static_cast<uint32_t>(sum) : sum;
   }
   const Slot& listed(uint32_t list, uint32_t i) const { return program_->slot_lists[list + i]; }
+  /// Of an instruction whose further addresses Binder::second_addresses set.
+  AddressOperand second_address(const Instruction& instruction, uint32_t which) const {
+    return {.base = listed(instruction.list2, 2 * which),
+            .offset = static_cast<int64_t>(*read<uint64_t>(listed(instruction.list2, 2 * which + 1)))};
+  }
 
   Group* new_group(const FramePointer& frame, uint32_t pc, uint32_t mask, const std::vector<uint32_t>& joins);
   uint32_t new_join(const Frame* frame, uint32_t pc, uint32_t expected);

@@ -1,9 +1,8 @@
-#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "emulator/machine/demangle.h"
 #include "emulator/runtime/error.h"
 #include "emulator/runtime/image.h"
 #include "emulator/runtime/launch.h"
@@ -12,12 +11,7 @@
 namespace emu::runtime {
 
 std::string Function::readable_name() const {
-  int status = 0;
-  char* plain = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-  if (status != 0 || !plain) return name;
-  std::string result = plain;
-  std::free(plain);
-  return result;
+  return demangled(name);
 }
 
 Function::Loaded Function::load(Runtime& runtime) const {
