@@ -136,10 +136,10 @@ Slot Binder::input(const ptx::Operand& operand, uint8_t bytes) {
       if (operand.name.starts_with("%envreg")) return constant(0, 4);
       if (operand.name.starts_with("%pm")) return constant(0, operand.name.ends_with("_64") ? 8 : 4);
       if (operand.name == "%current_graph_exec") return constant(0, 8);
-      // The chip's own part of a CTA's shared memory.
+      // The chip's own part of a CTA's shared memory: what it uses of it (an H200), and all.
       if (operand.name == "%reserved_smem_offset_begin") return constant(0, 4);
-      if (operand.name == "%reserved_smem_offset_end" || operand.name == "%reserved_smem_offset_cap")
-        return constant(decoder_.chip().shared_reserved_bytes, 4);
+      if (operand.name == "%reserved_smem_offset_end") return constant(0x120, 4);
+      if (operand.name == "%reserved_smem_offset_cap") return constant(decoder_.chip().shared_reserved_bytes, 4);
       refuse("the emulator does not know the special register " + std::string(operand.name) +
              (operand.component ? std::string(".") + operand.component : ""));
     }

@@ -72,17 +72,18 @@ Flow execute_inval(Warp& warp, const Instruction& instruction) {
 Flow execute_arrive(Warp& warp, const Instruction& instruction) {
   Cluster& cluster = warp.cta.cluster;
   bool drop = instruction.modifiers & kDrop;
-  // Lanes that arrive on one barrier together are all given the state from before the instruction (H200), but never
-  // that of a phase which has ended by the time they arrive.
-  struct Token {
+  // Lanes that arrive on one barrier together arrive as one (H200): their counts are added up, so that no phase ends
+  // in the middle of the instruction, and all are given the state from before it. With .noComplete they go in turn.
+  struct Together {
     uint32_t address;
-    uint64_t word;
+    uint64_t before;
+    bool completed = false;
   };
-  std::vector<Token> tokens;
-  auto token_of = [&](uint32_t address, uint64_t word) -> uint64_t& {
-    for (Token& token : tokens)
-      if (token.address == address) return token.word;
-    return tokens.emplace_back(address, word).word;
+  std::vector<Together> barriers;
+  auto together = [&](uint32_t address, uint64_t word) -> Together& {
+    for (Together& barrier : barriers)
+      if (barrier.address == address) return barrier;
+    return barriers.emplace_back(Together{address, word});
   };
   for_lanes(warp.active, [&](int lane) {
     cluster.act_as(cluster.origin(warp, lane));
@@ -106,6 +107,14 @@ Flow execute_arrive(Warp& warp, const Instruction& instruction) {
           });
       return;
     }
+    Together& barrier = together(address, word);
+    if (barrier.completed)
+      throw mbarrier::Fault(FaultCode::launch_failure,
+                            fmt::format("lanes of one warp arrive together, more than the {} arrivals that the phase "
+                                        "still waits for",
+                                        mbarrier::State::decode(barrier.before).pending),
+                            "an H200 adds up the arrivals of an instruction, and the sum must not exceed the count "
+                            "that mbarrier.init gave");
     mbarrier::Outcome outcome;
     if (expects) {
       outcome = mbarrier::arrive_expect_tx(word, value, drop);
@@ -115,11 +124,9 @@ Flow execute_arrive(Warp& warp, const Instruction& instruction) {
         throw Trap(FaultCode::launch_failure, "mbarrier.arrive.noComplete completed the phase",
                    "PTX ISA, mbarrier.arrive: .noComplete");
     }
-    if (instruction.operand[0].present()) {
-      uint64_t& token = token_of(address, word);
-      warp.write<uint64_t>(instruction.operand[0])[lane] = token;
-      if (outcome.completed) token = outcome.word;
-    }
+    barrier.completed = outcome.completed;
+    if (instruction.operand[0].present())
+      warp.write<uint64_t>(instruction.operand[0])[lane] = instruction.modifiers & kNoComplete ? word : barrier.before;
     cluster.mbarrier_signal(address, cluster.origin(warp, lane), expects ? "arrive.expect_tx" : "arrive");
     cluster.mbarrier_store(address, outcome.word, outcome.completed);
   });

@@ -108,7 +108,9 @@ uint64_t combine(const Modifiers& m, uint64_t old, uint64_t b, bool in_global) {
     }
     case Number::f64: {
       double x = std::bit_cast<double>(old), y = std::bit_cast<double>(b);
-      if (y != y) return b;  // NaN passes as it is, and an invalid sum gives CUDART_NAN (an H200)
+      // A NaN passes as it is, of two the one that the adder is given last; an invalid sum gives CUDART_NAN (an H200).
+      // In shared memory the sum is a loop around DADD, which is given the old value last.
+      if (y != y && (in_global || x == x)) return b;
       if (x != x) return old;
       return x + y == x + y ? std::bit_cast<uint64_t>(x + y) : 0xFFF8000000000000ull;
     }
@@ -150,7 +152,7 @@ Flow execute_atomic(Warp& warp, const Instruction& instruction) {
   resolve(warp, m.space, instruction.address, bytes, bytes, Access::atomic, at);
   bool changed = false;
   for_lanes(warp.active, [&](int lane) {
-    bool global = m.number == Number::f32 && in_global(warp, instruction, m.space, lane);
+    bool global = (m.number == Number::f32 || m.number == Number::f64) && in_global(warp, instruction, m.space, lane);
     for (uint32_t i = 0; i < instruction.list2_count; ++i) {
       std::byte* place = at[lane] + i * m.element_bytes;
       uint64_t old = 0, b = value_of(warp, warp.listed(instruction.list2, i), lane);

@@ -71,7 +71,7 @@ Printed print_format(std::string_view format, const PrintSources& sources) {
     std::string widths;
     for (char c : conversion)
       if (c == '*')
-        widths += std::to_string(static_cast<int32_t>(take(4)));
+        widths += std::to_string(static_cast<int32_t>(take(4))), --out.arguments;  // an H200 does not count them
       else
         widths += c;
     // A negative width is a flag and a width; a negative precision is none.

@@ -9,9 +9,10 @@ namespace emu {
 Cta& Cluster::cta_of(uint32_t address) {
   uint32_t rank = shared_rank(address);
   if (rank >= ctas.size())
-    throw Trap(FaultCode::illegal_instruction,
-               fmt::format("shared address {:#010x} names CTA {} of a cluster of {}", address, rank, ctas.size()),
-               "shared::cluster addresses: CTA rank in bits 31-24; an H200 faults with 715");
+    throw Trap(
+        ctas.size() > 1 ? FaultCode::launch_failure : FaultCode::illegal_instruction,
+        fmt::format("shared address {:#010x} names CTA {} of a cluster of {}", address, rank, ctas.size()),
+        "shared::cluster addresses: CTA rank in bits 31-24; an H200 faults with 719, without a cluster with 715");
   return *ctas[rank];
 }
 

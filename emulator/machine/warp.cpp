@@ -112,7 +112,8 @@ uint64_t Warp::value(const WarpValue& value, uint32_t lane) const {
     case What::dynamic_smem_size:
       return grid.config.dynamic_shared_bytes;
     case What::total_smem_size:
-      return cta.window_bytes - grid.device.chip().shared_reserved_bytes;
+      // PTX ISA, %total_smem_size: in units of allocation, 128 bytes.
+      return (cta.window_bytes - grid.device.chip().shared_reserved_bytes + 127) / 128 * 128;
     case What::aggr_smem_size:
       return cta.window_bytes;
     case What::zero:

@@ -91,19 +91,20 @@ TEST_CASE("printf: every conversion, as the C library prints it") {
   CHECK(got == wanted);
 }
 
-TEST_CASE("printf returns how many arguments it took; a null string is (null)") {
+TEST_CASE("printf returns how many values it printed, without widths; a null string is (null)") {
   probe::Machine machine;
   uint64_t out = machine.buffer(std::vector<uint32_t>(4));
   std::optional<emu::Fault> fault = machine.launch(
       probe::kernel(".local .align 8 .b8 at[64];\nld.param.u64 %d0, [p0];\nmov.u64 %d1, at;\nmov.u64 %d2, 0;\n"
                     "st.local.b64 [%d1], %d2;\nst.local.b64 [%d1+8], %d2;\n" +
-                        print("two", "%r1") + print("none", "%r2") + "st.global.v2.b32 [%d0], {%r1, %r2};\n",
-                    1, kPrint + text("two", "[%s] %d\n") + text("none", "plain\n")),
+                        print("two", "%r1") + print("none", "%r2") + print("width", "%r3") +
+                        "mov.u32 %r4, 0;\nst.global.v4.b32 [%d0], {%r1, %r2, %r3, %r4};\n",
+                    1, kPrint + text("two", "[%s] %d\n") + text("none", "plain\n") + text("width", "<%*d>\n")),
       {out}, kOne);
   if (fault) FAIL(fault->report);
-  CHECK(machine.device().take_printed() == "[(null)] 0\nplain\n");
+  CHECK(machine.device().take_printed() == "[(null)] 0\nplain\n<0>\n");
   CHECK(machine.device().take_printed().empty());
-  CHECK(machine.read<uint32_t>(out, 2) == std::vector<uint32_t>{2, 0});
+  CHECK(machine.read<uint32_t>(out, 4) == std::vector<uint32_t>{2, 0, 1, 0});  // an H200 counts so
 }
 
 TEST_CASE("threads print whole texts, lanes of a warp in order, the same ones under every schedule") {

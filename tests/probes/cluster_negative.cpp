@@ -184,7 +184,7 @@ TEST_CASE("cluster: addresses of ranks that are not there") {
                              "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r8];"}) {
     std::string body = kStart + kInit + kSync + "    mapa.shared::cluster.u32 %r8, %r4, 2;\n    @%p2 " + access +
                        "\n    @%p2 st.shared.u32 [data], %r9;\n" + kSync;
-    check_fault(body, 715, {"names CTA 2 of a cluster of 2"});
+    check_fault(body, 719, {"names CTA 2 of a cluster of 2"});
   }
 }
 

@@ -194,11 +194,11 @@ TEST_CASE("mbarrier: state tokens name their phase, and pending_count is the cou
         std::vector<uint32_t>{3, 2, 1, 3, 0, 1, 1, 0});
 }
 
-TEST_CASE("mbarrier: lanes that arrive together are all given the state from before, as on an H200") {
+TEST_CASE("mbarrier: lanes that arrive together arrive as one and are told the state from before, as on an H200") {
   // 32 lanes arrive in one instruction, then one after the other; `count` arrivals make the phase.
-  auto pending = [](int count, const std::string& arrive) {
-    const std::string body = kStart + "    setp.eq.u32 %p0, %r1, 0;\n    @%p0 mbarrier.init.shared::cta.b64 [%r0], " +
-                             std::to_string(count) + ";\n    bar.sync 0;\n" + arrive + R"(
+  auto body = [](int count, const std::string& arrive) {
+    return kStart + "    setp.eq.u32 %p0, %r1, 0;\n    @%p0 mbarrier.init.shared::cta.b64 [%r0], " +
+           std::to_string(count) + ";\n    bar.sync 0;\n" + arrive + R"(
     mbarrier.pending_count.b64 %r2, %d1;
     bar.sync 0;
     mbarrier.test_wait.shared::cta.b64 %p1, [%r0], %d1;
@@ -206,20 +206,28 @@ TEST_CASE("mbarrier: lanes that arrive together are all given the state from bef
     mad.wide.u32 %d0, %r1, 4, %d0;
     st.global.u32 [%d0], %r2;
 )";
-    return probe::everywhere<uint32_t>(probe::kernel(body, 1), 32);
+  };
+  auto pending = [&](int count, const std::string& arrive) {
+    return probe::everywhere<uint32_t>(probe::kernel(body(count, arrive), 1), 32);
   };
   const std::string arrive = "    mbarrier.arrive.shared::cta.b64 %d1, [%r0];\n";
   constexpr uint32_t kOver = 0x1000000;
   CHECK(pending(40, arrive) == std::vector<uint32_t>(32, 40));
   CHECK(pending(32, arrive) == std::vector<uint32_t>(32, 32 + kOver));
-  // What an H200 says when phases end in the middle of the instruction has not been asked yet. A lane must not be told
-  // that the phase it arrived in is over when it is not.
-  std::vector<uint32_t> got = pending(24, arrive);
-  for (uint32_t lane = 0; lane < 32; ++lane) CHECK(got[lane] == (lane < 24 ? 24 + kOver : 24));
-  got = pending(8, arrive);
-  for (uint32_t lane = 0; lane < 32; ++lane) CHECK((got[lane] & 0xFFFFFF) == 8);
+  // A phase cannot end in the middle of the instruction, whatever the arrive looks like.
+  for (const char* each :
+       {"mbarrier.arrive.shared::cta.b64 %d1, [%r0];", "mbarrier.arrive.shared::cta.b64 _, [%r0];",
+        "mbarrier.arrive_drop.shared::cta.b64 %d1, [%r0];", "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r0], 0;",
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r0];"})
+    for (int count : {8, 24, 31}) {
+      INFO(each << " with a count of " << count);
+      int error = 0;
+      CHECK_THAT(probe::fault(body(count, each), {}, &error),
+                 test::contains("more than the " + std::to_string(count) + " arrivals"));
+      CHECK(error == 719);
+    }
   // Lane after lane each sees what the others left.
-  got = pending(40, R"(
+  std::vector<uint32_t> got = pending(40, R"(
     mov.u32 %r3, 0;
   turn:
     setp.eq.u32 %p1, %r3, %r1;

@@ -309,7 +309,8 @@ TEST_CASE("accesses that belong to nobody are faults") {
   CHECK_THAT(fault("mov.b64 %d0, 16; ld.global.u32 %r0, [%d0];"), test::contains("null pointer"));
   CHECK_THAT(fault("st.global.u32 [%d0+2048], %r0;", 700, kMapped), test::contains("2048 bytes"));
   CHECK_THAT(fault("ld.shared.u32 %r0, [tile+64];", 700, kMapped), test::contains("shared"));
-  CHECK_THAT(fault("ld.shared.u32 %r0, [%d0];"), test::contains("cvta.to.shared"));
+  const char* kChance = "the lower half of a pointer names a rank by chance";
+  CHECK_THAT(fault("ld.shared.u32 %r0, [%d0];", 700, kChance), test::contains("cvta.to.shared"));
   CHECK_THAT(fault("mov.b32 %r0, 0x3000400; ld.shared::cluster.u32 %r0, [%r0];", 715), test::contains("CTA 3"));
   CHECK_THAT(fault("mov.b64 %d1, p0; ld.param.u64 %d2, [%d1+16];", 700, kMapped), test::contains("parameter"));
 }

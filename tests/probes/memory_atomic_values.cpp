@@ -79,6 +79,8 @@ TEST_CASE("atom.add of f32 and f64 on pairs of special values") {
       double want = c[i] + d[i];
       if (want == want)
         CHECK(got[i] == probe::bits(want));
+      else if (std::isnan(c[i]) && std::isnan(d[i]))  // an H200 keeps one of them as it is
+        CHECK(got[i] == probe::bits(space == ".global" ? d[i] : c[i]));
       else
         CHECK(std::isnan(probe::value<double>(got[i])));
     }

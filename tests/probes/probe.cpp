@@ -267,7 +267,8 @@ std::vector<uint64_t> evaluate(const Operation& operation, const std::vector<std
         machine.buffer(std::vector<std::byte>(count * static_cast<size_t>(operation.result_bits) / 8))};
     for (size_t i = 0; i < sources.size(); ++i)
       parameters.push_back(machine.buffer(narrow(sources[i], operation.source_bits[i])));
-    Shape shape{.grid = {static_cast<uint32_t>((count + 127) / 128), 1, 1}, .block = {128, 1, 1}};
+    Shape shape{
+        .grid = {static_cast<uint32_t>((count + 127) / 128), 1, 1}, .block = {128, 1, 1}, .apart = operation.apart};
     std::optional<emu::Fault> fault = machine.launch(program(operation, count, some), parameters, shape, !some);
     if (fault) {
       FAIL(fault->report);

@@ -94,6 +94,7 @@ struct Operation {
   std::string text;
   int result_bits;
   std::vector<int> source_bits;
+  const char* apart = nullptr;  ///< Shape::apart
 };
 
 /// d for each tuple of sources. Every operation runs twice: with whole warps, and with some lanes inactive; both must
