@@ -1,10 +1,14 @@
 // cp.async, the copies of 4, 8 or 16 bytes from global to shared memory, their groups and their arrival on mbarriers.
 // PTX ISA, "Data Movement and Conversion Instructions: Non-bulk copy".
 //
-// The bytes move when the instruction is issued, so groups are always complete. A kernel that forgets to wait for them
-// is therefore not found out here; the bulk copies (tma_plain.cpp, tma_tensor.cpp) are truly asynchronous.
+// A copy reads its source and shows its result when the schedule says (machine/events.cpp), as the bulk copies do;
+// under `earliest` at issue. The lanes of an instruction are one copy; each thread has groups of its own.
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -17,6 +21,90 @@
 namespace emu::isa {
 namespace {
 
+void arrive_now(Cluster& cluster, uint32_t barrier, const Origin& who) {
+  mbarrier::Outcome outcome = mbarrier::arrive(cluster.mbarrier_word(barrier, Access::atomic), 1);
+  cluster.mbarrier_signal(barrier, who, "cp.async.mbarrier.arrive");
+  cluster.mbarrier_store(barrier, outcome.word, outcome.completed);
+}
+
+/// A copy is done: who waited for it goes on, arrivals behind it come.
+void tell_waiters(Warp& warp) {
+  Cluster& cluster = warp.cta.cluster;
+  for (size_t i = 0; i < warp.groups.size(); ++i) {
+    Group& group = *warp.groups[i];
+    if (group.state == Group::State::parked && group.wait.kind == WaitKind::copy_group &&
+        std::none_of(warp.copies.begin(), warp.copies.end(),
+                     [&](const PendingCopy& copy) { return warp.copy_holds(copy, group.mask, group.wait.address); }))
+      cluster.wake(group);
+  }
+  auto waits = [&](const PendingArrival& arrival) {
+    return std::any_of(warp.copies.begin(), warp.copies.end(), [&](const PendingCopy& copy) {
+      return (copy.lanes >> arrival.lane & 1) && copy.id <= arrival.after;
+    });
+  };
+  for (size_t i = 0; i < warp.arrivals.size();) {
+    if (waits(warp.arrivals[i])) {
+      ++i;
+      continue;
+    }
+    const PendingArrival arrival = warp.arrivals[i];
+    warp.arrivals.erase(warp.arrivals.begin() + static_cast<std::ptrdiff_t>(i));
+    arrive_now(cluster, arrival.barrier, {warp.cta.rank, warp.index, arrival.source, static_cast<int>(arrival.lane)});
+  }
+}
+
+/// What one lane copies: `read` bytes, and zeros behind them up to `bytes`.
+struct Piece {
+  std::byte* to;
+  const std::byte* from;
+  uint32_t read, bytes;
+};
+
+void read(std::span<const Piece> pieces, std::byte* staging) {
+  for (const Piece& piece : pieces) {
+    if (piece.read) std::memcpy(staging, piece.from, piece.read);
+    std::memset(staging + piece.read, 0, piece.bytes - piece.read);
+    staging += piece.bytes;
+  }
+}
+
+void show(std::span<const Piece> pieces, const std::byte* staging) {
+  for (const Piece& piece : pieces) {
+    std::memcpy(piece.to, staging, piece.bytes);
+    staging += piece.bytes;
+  }
+}
+
+/// The bytes of the lanes in `lanes`, at times that the schedule chooses.
+void issue(Warp& warp, uint32_t lanes, std::span<const Piece> pieces) {
+  Cluster& cluster = warp.cta.cluster;
+  if (cluster.schedule() == Schedule::earliest) {
+    std::byte staging[kLanes * 16];
+    read(pieces, staging);
+    show(pieces, staging);
+    cluster.note_effect();
+    return;
+  }
+  struct State {
+    std::vector<Piece> pieces;
+    std::byte staging[kLanes * 16];
+  };
+  auto state = std::make_shared<State>();
+  state->pieces.assign(pieces.begin(), pieces.end());
+  const uint64_t id = cluster.new_chain();
+  warp.copies.push_back({.id = id, .lanes = lanes, .group = warp.copy_groups});
+  const Origin who = cluster.origin(warp);
+  const Cluster::Times times = cluster.draw_times();
+  const Cluster::Order order{.chain = id, .copy = {.warp = &warp, .id = id}};
+  cluster.at(times.read, warp.cta, who, order, [state] { read(state->pieces, state->staging); });
+  cluster.at(times.show, warp.cta, who, order, [state, &warp, id] {
+    show(state->pieces, state->staging);
+    warp.cta.cluster.note_effect();
+    std::erase_if(warp.copies, [&](const PendingCopy& copy) { return copy.id == id; });
+    tell_waiters(warp);
+  });
+}
+
 /// Address: destination. Operands: 0 base of the source, 1 bytes read of it (absent: all), 2 predicate to read none.
 /// `immediate`: offset of the source; modifiers: bytes written.
 Flow copy(Warp& warp, const Instruction& instruction) {
@@ -27,32 +115,31 @@ Flow copy(Warp& warp, const Instruction& instruction) {
   const Slot& count = instruction.operand[1];
   const uint32_t ignored = instruction.operand[2].present() ? warp.predicate(instruction.operand[2]) : 0;
   // What is not read may lie anywhere, so such lanes ask no door.
-  uint32_t readers = 0, partial = 0;
+  uint32_t length[kLanes] = {}, whole = 0, partial = 0;
   for_lanes(warp.active, [&](int lane) {
     uint64_t read = count.present() ? warp.scalar(count, lane) : bytes;
     if (read > bytes)
       throw Trap(FaultCode::misaligned_address,  // 716 on an H200
                  fmt::format("cp.async with src-size {}: it must be at most cp-size, {}", read, bytes),
                  "PTX ISA, cp.async: behaviour is undefined when src-size is greater than cp-size");
-    if (ignored >> lane & 1 || read == 0)
-      std::memset(to[lane], 0, bytes);
-    else
-      (read == bytes ? readers : partial) |= 1u << lane;
+    if (ignored >> lane & 1) read = 0;
+    length[lane] = static_cast<uint32_t>(read);
+    if (read) (read == bytes ? whole : partial) |= 1u << lane;
   });
   const uint32_t active = warp.active;
-  std::byte* from[kLanes];
-  warp.active = readers;
+  std::byte* from[kLanes] = {};
+  warp.active = whole;
   resolve(warp, MemorySpace::global, source, bytes, bytes, Access::read, from);
-  for_lanes(readers, [&](int lane) { std::memcpy(to[lane], from[lane], bytes); });
   for_lanes(partial, [&](int lane) {
-    uint32_t read = static_cast<uint32_t>(warp.scalar(count, lane));
     warp.active = 1u << lane;
-    resolve(warp, MemorySpace::global, source, read, bytes, Access::read, from);
-    std::memcpy(to[lane], from[lane], read);
-    std::memset(to[lane] + read, 0, bytes - read);
+    resolve(warp, MemorySpace::global, source, length[lane], bytes, Access::read, from);
   });
   warp.active = active;
-  warp.counters.bytes_into_shared += static_cast<uint64_t>(__builtin_popcount(active)) * bytes;
+  Piece pieces[kLanes];
+  size_t n = 0;
+  for_lanes(active, [&](int lane) { pieces[n++] = {to[lane], from[lane], length[lane], bytes}; });
+  issue(warp, active, {pieces, n});
+  warp.counters.bytes_into_shared += n * bytes;
   return Flow::next;
 }
 
@@ -80,22 +167,45 @@ void bind_copy(Binder& binder) {
   out.execute = copy;
 }
 
-Flow nothing(Warp&, const Instruction&) {
+Flow commit(Warp& warp, const Instruction&) {
+  for_lanes(warp.active, [&](int lane) { ++warp.copy_groups[static_cast<size_t>(lane)]; });
   return Flow::next;
 }
 
-/// .noinc: one of the arrivals that the barrier counts. The copies before it are complete, so it comes at once. Without
-/// .noinc it first raises the count by the arrival that it is, which changes nothing then.
+/// `immediate`: groups that may be under way; kAllCopies: everything must be done.
+Flow wait(Warp& warp, const Instruction& instruction) {
+  const uint32_t allowed = static_cast<uint32_t>(instruction.immediate);
+  uint32_t waiting = 0;
+  for_lanes(warp.active, [&](int lane) {
+    for (const PendingCopy& copy : warp.copies)
+      if (warp.copy_holds(copy, 1u << lane, allowed)) waiting |= 1u << lane;
+  });
+  if (!waiting) return Flow::next;
+  const bool all = waiting == warp.group->mask;
+  warp.cta.cluster.park(warp, waiting, {.kind = WaitKind::copy_group, .address = allowed}, warp.group->pc + 1);
+  return all ? Flow::parked : Flow::next;
+}
+
+/// Its copies up to now are done, or the lane has none: it arrives when they are.
+/// .noinc: one of the arrivals that the barrier counts. Without, the phase waits for one more until it comes.
 Flow arrive(Warp& warp, const Instruction& instruction) {
   Cluster& cluster = warp.cta.cluster;
   for_lanes(warp.active, [&](int lane) {
     uint32_t address = static_cast<uint32_t>(warp.address(instruction.address, lane));
     uint64_t word = cluster.mbarrier_word(address, Access::atomic);
     mbarrier::need_plausible(word);
-    if (!instruction.modifiers) return;
-    mbarrier::Outcome outcome = mbarrier::arrive(word, 1);
-    cluster.mbarrier_signal(address, cluster.origin(warp, lane), "cp.async.mbarrier.arrive");
-    cluster.mbarrier_store(address, outcome.word, outcome.completed);
+    const bool counted = instruction.modifiers;
+    uint64_t after = 0;
+    for (const PendingCopy& copy : warp.copies)
+      if (copy.lanes >> lane & 1) after = copy.id;
+    if (!counted && !after) return;  // one more, and there it is
+    if (!counted) cluster.mbarrier_store(address, mbarrier::expect_arrival(word), false);
+    const Origin who = cluster.origin(warp, lane);
+    if (after)
+      warp.arrivals.push_back(
+          {.barrier = address, .lane = static_cast<uint32_t>(lane), .after = after, .source = who.source});
+    else
+      arrive_now(cluster, address, who);
   });
   return Flow::next;
 }
@@ -112,12 +222,16 @@ void bind_arrive(Binder& binder) {
 }  // namespace
 
 void bind_copy_async(Binder& binder) {
-  if (binder.take("commit_group") || binder.take("wait_group") || binder.take("wait_all"))
-    binder.out.execute = nothing;
-  else if (binder.take("mbarrier"))
+  if (binder.take("commit_group")) {
+    binder.out.execute = commit;
+  } else if (binder.take("wait_group") || binder.take("wait_all")) {
+    binder.out.immediate = binder.count() ? binder.immediate(0) : int64_t{Warp::kAllCopies};
+    binder.out.execute = wait;
+  } else if (binder.take("mbarrier")) {
     bind_arrive(binder);
-  else
+  } else {
     bind_copy(binder);
+  }
 }
 
 }  // namespace emu::isa

@@ -49,15 +49,23 @@ Flow execute_prefetch_bulk(Warp& warp, const Instruction& instruction) {
   return Flow::next;
 }
 
-void bind_coordinates(Binder& binder, const ptx::Operand& map) {
+/// `offsets`: the {offsets} of im2col, or nullptr.
+void bind_coordinates(Binder& binder, const ptx::Operand& map, const ptx::Operand* offsets = nullptr) {
   if (map.children.size() != 1) binder.refuse("a tensor map with {coordinates} is wanted");
   std::vector<Slot> coordinates = binder.inputs(map.children[0], 4);
+  if (offsets)
+    for (const Slot& offset : binder.inputs(*offsets, 2)) coordinates.push_back(offset);
   binder.out.list = binder.list(coordinates);
   binder.out.list_count = static_cast<uint32_t>(coordinates.size());
 }
 
 std::string_view take_dimension(Binder& binder) {
   return binder.take_any({"1d", "2d", "3d", "4d", "5d"});
+}
+
+void refuse_wide_im2col(Binder& binder) {
+  if (binder.source.has("im2col::w") || binder.source.has("im2col::w::128"))
+    binder.refuse("the emulator does not execute .im2col::w, of which no source says how it walks");
 }
 
 void take_hint(Binder& binder, size_t operand) {
@@ -95,12 +103,14 @@ void bind_tensor(Binder& binder, bool reduces) {
   Instruction& out = binder.out;
   if (take_dimension(binder).empty()) binder.refuse("the number of dimensions is missing");
   binder.take("tile");
+  refuse_wide_im2col(binder);
   if (binder.take("bulk_group")) {
     // [map, {coordinates}], [src]{, policy}
     if (reduces)
       out.modifiers = take_reduction(binder, false);
     else if (binder.take("tile::scatter4"))
       out.modifiers = kFourRows;
+    if (binder.take("im2col_no_offs")) out.modifiers |= kIm2col;
     binder.take("global");
     if (!binder.take("shared::cta")) binder.refuse("the source must be shared::cta");
     out.address = binder.address(0);
@@ -121,10 +131,12 @@ void bind_tensor(Binder& binder, bool reduces) {
     out.modifiers |= kPair;
   else
     binder.take("cta_group::1");
+  const bool im2col = binder.take("im2col");
+  if (im2col) out.modifiers |= kIm2col;
   out.address = binder.address(0);
-  bind_coordinates(binder, binder.operand(1));
+  bind_coordinates(binder, binder.operand(1), im2col ? &binder.operand(3) : nullptr);
   binder.second_addresses({binder.address(1), binder.address(2)});
-  size_t next = 3;
+  size_t next = im2col ? 4 : 3;
   if (binder.take("multicast::cluster")) {
     out.modifiers |= kMulticast;
     out.operand[2] = binder.input(next++, 2);
@@ -185,9 +197,12 @@ void bind_cp(Binder& binder) {
     if (binder.take("tensor")) {
       take_dimension(binder);
       binder.take("tile");
+      refuse_wide_im2col(binder);
       if (binder.take("tile::gather4")) out.modifiers |= kFourRows;
-      bind_coordinates(binder, binder.operand(0));
-      take_hint(binder, 1);
+      const bool im2col = binder.take("im2col");
+      if (im2col) out.modifiers |= kIm2col;
+      bind_coordinates(binder, binder.operand(0), im2col ? &binder.operand(1) : nullptr);
+      take_hint(binder, im2col ? 2 : 1);
       out.execute = execute_prefetch_tensor;
     } else {
       out.operand[1] = binder.input(1, 4);

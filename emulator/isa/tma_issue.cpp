@@ -46,7 +46,7 @@ TensorMap read_map(Warp& warp, uint64_t address) {
 std::vector<int32_t> read_coordinates(const Warp& warp, const Instruction& instruction, int lane) {
   std::vector<int32_t> coordinates;
   for (uint32_t i = 0; i < instruction.list_count; ++i)
-    coordinates.push_back(static_cast<int32_t>(warp.read<uint32_t>(warp.listed(instruction.list, i))[lane]));
+    coordinates.push_back(static_cast<int32_t>(warp.scalar(warp.listed(instruction.list, i), lane)));
   return coordinates;
 }
 

@@ -12,8 +12,9 @@
 namespace emu::isa {
 
 // Of a bulk copy's Instruction: `address` is the first address; list2 holds the others (Binder::second_addresses);
-// list the coordinates; operand 1 the size in bytes, operand 2 the multicast mask; modifiers these bits:
-inline constexpr uint64_t kMulticast = 1, kReduce = 2, kPair = 4, kFourRows = 8;
+// list the coordinates, and behind them the offsets of im2col; operand 1 the size in bytes, operand 2 the multicast
+// mask; modifiers these bits:
+inline constexpr uint64_t kMulticast = 1, kReduce = 2, kPair = 4, kFourRows = 8, kIm2col = 16;
 inline constexpr int kReductionShift = 8, kTypeShift = 16;
 
 uint32_t shared_address(const Warp& warp, const AddressOperand& operand, int lane);

@@ -12,13 +12,25 @@ namespace emu::isa {
 
 namespace {
 
-/// What one instruction moves: a box, or four boxes of one row each (.tile::gather4, .tile::scatter4), which lie in
-/// shared memory as the rows of one box would.
+/// What one instruction moves: a box, or boxes of one row each, which lie in shared memory as the rows of one box
+/// would: four (.tile::gather4, .tile::scatter4), or the pixels of a column (.im2col).
 class Boxes {
  public:
   Boxes(Warp& warp, const Instruction& instruction, int lane, uint64_t map_address, tma::Direction direction) {
     TensorMap map = read_map(warp, map_address);
     std::vector<int32_t> at = read_coordinates(warp, instruction, lane);
+    const bool im2col = instruction.modifiers & kIm2col;
+    if (im2col != map.im2col)
+      throw Trap(
+          FaultCode::illegal_instruction,
+          fmt::format("an instruction {} .im2col and a tensor map made by cuTensorMapEncode{}: both must be of one "
+                      "mode; an H200 faults with 715",
+                      im2col ? "with" : "without", map.im2col ? "Im2col" : "Tiled"),
+          "PTX ISA, cp.async.bulk.tensor: .load_mode");
+    if (im2col) {
+      add_column(map, at, direction);
+      return;
+    }
     if (!(instruction.modifiers & kFourRows)) {
       boxes_.emplace_back(map, at, direction);
       return;
@@ -58,6 +70,53 @@ class Boxes {
   }
 
  private:
+  /// The pixels of a column: the corner runs through the map's bounding box, innermost dimension first, and on through
+  /// the images (PTX ISA, "im2col mode": order; an H200: everything else). `at`: the first corner and, of loads, the
+  /// offsets from a corner to the pixel that is read.
+  void add_column(TensorMap map, std::vector<int32_t> at, tma::Direction direction) {
+    constexpr const char* kSource = "PTX ISA, im2col mode; an H200 faults with 715";
+    const bool loads = direction == tma::Direction::load;
+    const size_t rank = map.rank, box_dims = rank - 2;
+    if (at.size() != rank + (loads ? box_dims : 0))
+      throw Trap(FaultCode::illegal_instruction,
+                 fmt::format("{} coordinates and offsets for an im2col tensor map of {} dimensions: {} are wanted",
+                             at.size(), rank, rank + (loads ? box_dims : 0)),
+                 kSource);
+    for (size_t d = 1; d <= box_dims; ++d) {
+      const int64_t first = map.lower[d - 1], last = static_cast<int64_t>(map.dims[d]) - 1 + map.upper[d - 1];
+      if (at[d] < first || at[d] > last)
+        throw Trap(FaultCode::illegal_instruction,
+                   fmt::format("coordinate {} of dimension {}: a column begins inside the bounding box, {} to {}",
+                               at[d], d, first, last),
+                   kSource);
+      if (!loads && (map.lower[d - 1] || map.upper[d - 1]))
+        throw Trap(
+            FaultCode::illegal_instruction,
+            fmt::format("a store or reduction through an im2col map with corners {} and {} in dimension {}: they "
+                        "must be 0",
+                        map.lower[d - 1], map.upper[d - 1], d),
+            kSource);
+    }
+    const uint32_t pixels = map.box[1];
+    const auto steps = map.element_strides;
+    map.box = {map.box[0], 1, 1, 1, 1};
+    map.element_strides = {1, 1, 1, 1, 1};
+    std::vector<int32_t> corner(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(rank));
+    for (uint32_t i = 0; i < pixels; ++i) {
+      std::vector<int32_t> pixel = corner;
+      for (size_t d = 1; loads && d <= box_dims; ++d) pixel[d] += at[rank + d - 1];
+      boxes_.emplace_back(map, pixel, direction);
+      for (size_t d = 1; d < rank; ++d) {
+        corner[d] += static_cast<int32_t>(steps[d]);
+        if (d > box_dims || corner[d] <= static_cast<int64_t>(map.dims[d]) - 1 + map.upper[d - 1]) break;
+        corner[d] = map.lower[d - 1];
+      }
+    }
+    map.rank = 2;
+    map.dims[1] = map.box[1] = pixels;
+    together_.emplace(map, std::array{at[0], 0}, direction);
+  }
+
   std::vector<tma::Box> boxes_;
   std::optional<tma::Box> together_;  // four rows
 };

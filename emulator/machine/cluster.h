@@ -84,6 +84,11 @@ class Cluster {
       uint64_t group = 0;
       bool reads = false;
     } bulk = {};
+    /// The cp.async of a warp that it carries out.
+    struct Copy {
+      const Warp* warp = nullptr;  ///< nullptr: none
+      uint64_t id = 0;
+    } copy = {};
   };
   uint64_t new_chain() { return ++chains_; }
   /// Runs `action` when the clock reaches `time`: at once when it has. `owner`: the CTA whose memory it uses. Returns

@@ -48,8 +48,26 @@ void Cluster::carry_out(Event event) {
   if (event.owner) --event.owner->pending_async;
 }
 
-/// Somebody waits for it: on the barrier that it signals, or for the group of bulk operations that it is counted in.
+/// Somebody waits for it: on the barrier that it signals, or for the group of copies that it is counted in.
 bool Cluster::awaited(const Event& event) {
+  auto waited_on = [this](uint32_t barrier) {
+    const auto& waiters = cta_of(barrier).mbarrier_waiters;
+    return std::any_of(waiters.begin(), waiters.end(), [&](const Group* g) { return g->wait.address == barrier; });
+  };
+  if (const Order::Copy& copy = event.order.copy; copy.warp) {
+    const Warp& warp = *copy.warp;
+    auto it =
+        std::find_if(warp.copies.begin(), warp.copies.end(), [&](const PendingCopy& c) { return c.id == copy.id; });
+    return it != warp.copies.end() &&
+           (std::any_of(warp.groups.begin(), warp.groups.end(),
+                        [&](const auto& group) {
+                          return group->state == Group::State::parked && group->wait.kind == WaitKind::copy_group &&
+                                 warp.copy_holds(*it, group->mask, group->wait.address);
+                        }) ||
+            std::any_of(warp.arrivals.begin(), warp.arrivals.end(), [&](const PendingArrival& arrival) {
+              return (it->lanes >> arrival.lane & 1) && it->id <= arrival.after && waited_on(arrival.barrier);
+            }));
+  }
   if (const Order::Bulk& bulk = event.order.bulk; bulk.warp)
     return std::any_of(bulk.warp->groups.begin(), bulk.warp->groups.end(), [&](const auto& group) {
       if (group->state != Group::State::parked || group->wait.kind != WaitKind::bulk_group) return false;
@@ -58,10 +76,7 @@ bool Cluster::awaited(const Event& event) {
       const bool reading = group->wait.parity;
       return (group->mask >> bulk.lane & 1) && bulk.group + allowed < committed && (bulk.reads || !reading);
     });
-  uint32_t signal = event.order.signal;
-  if (!signal) return false;
-  const auto& waiters = cta_of(signal).mbarrier_waiters;
-  return std::any_of(waiters.begin(), waiters.end(), [&](const Group* g) { return g->wait.address == signal; });
+  return event.order.signal && waited_on(event.order.signal);
 }
 
 /// Everybody waits: the schedule `latest` lets happen only what somebody waits for, and what must come before it. So a

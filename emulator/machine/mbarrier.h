@@ -36,6 +36,7 @@ struct Outcome {
 };
 /// Each throws Fault (launch failure, as on an H200) where a count leaves its range.
 Outcome arrive(uint64_t word, uint32_t count, bool drop = false);
+uint64_t expect_arrival(uint64_t word);  ///< the running phase waits for one more
 Outcome expect_tx(uint64_t word, uint32_t bytes);
 Outcome complete_tx(uint64_t word, uint32_t bytes);
 Outcome arrive_expect_tx(uint64_t word, uint32_t bytes, bool drop = false);

@@ -1,5 +1,7 @@
 #include "emulator/machine/warp.h"
 
+#include <bit>
+
 #include "emulator/machine/address.h"
 #include "emulator/machine/cluster.h"
 #include "emulator/machine/grid.h"
@@ -173,6 +175,16 @@ FramePointer Warp::new_frame(const Program& program, uint32_t base) {
 
 bool Warp::strict() const {
   return cta.cluster.grid.device.options().strict;
+}
+
+bool Warp::copy_holds(const PendingCopy& copy, uint32_t lanes, uint32_t allowed) const {
+  lanes &= copy.lanes;
+  if (allowed == kAllCopies) return lanes != 0;
+  for (; lanes; lanes &= lanes - 1) {
+    const size_t lane = static_cast<size_t>(std::countr_zero(lanes));
+    if (uint64_t{copy.group[lane]} + allowed < copy_groups[lane]) return true;
+  }
+  return false;
 }
 
 Group* Warp::new_group(const FramePointer& in, uint32_t pc, uint32_t mask, const std::vector<uint32_t>& with_joins) {

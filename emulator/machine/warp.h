@@ -8,6 +8,7 @@
 //
 // A call makes a frame (frame.h): the function's own registers, and its part of the threads' stacks.
 
+#include <array>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -45,6 +46,7 @@ enum class WaitKind : uint8_t {
   tensor_memory,  ///< tcgen05.alloc, until columns are free
   tensor_free,    ///< tcgen05.dealloc of a pair, for the other CTA
   bulk_group,     ///< cp.async.bulk.wait_group
+  copy_group,     ///< cp.async.wait_group, cp.async.wait_all
   completion,     ///< tcgen05.wait::ld / ::st
   wgmma,          ///< wgmma.wait_group, or a register of a wgmma under way
   registers,      ///< setmaxnreg.inc, until enough are free
@@ -97,6 +99,19 @@ struct BulkGroups {
   std::vector<Counts> groups{1};  ///< the last is open: operations not yet committed
 };
 
+/// cp.async of a warp that is not done, and the arrivals on mbarriers that wait for it: see isa/memory_async.cpp.
+struct PendingCopy {
+  uint64_t id = 0;                   ///< in issue order
+  uint32_t lanes = 0;                ///< that copy something
+  std::array<uint32_t, 32> group{};  ///< of each lane: how many groups it had committed
+};
+struct PendingArrival {
+  uint32_t barrier = 0;  ///< shared::cluster address
+  uint32_t lane = 0;
+  uint64_t after = 0;   ///< it comes when the lane's copies up to this one are done
+  uint32_t source = 0;  ///< the instruction
+};
+
 /// Figures kept per warp of a CTA, summed over all CTAs of a launch.
 struct WarpCounters {
   uint64_t instructions = 0, parked_waits = 0, parked_cycles = 0;
@@ -127,6 +142,9 @@ class Warp {
   std::vector<std::pair<const Program*, uint32_t>> unmet;
   std::vector<PendingTensorAccess> pending;  ///< in issue order
   std::map<uint32_t, BulkGroups> bulk;       ///< by lane
+  std::vector<PendingCopy> copies;           ///< in issue order
+  std::vector<PendingArrival> arrivals;      ///< that wait for them
+  std::array<uint32_t, 32> copy_groups{};    ///< by lane: groups of cp.async committed so far
   /// By lane: when its last tcgen05 asynchronous operation shows its result, and that operation's number.
   struct TensorCoreWork {
     uint64_t shown = 0, number = 0;
@@ -195,6 +213,11 @@ class Warp {
     return {.base = listed(instruction.list2, 2 * which),
             .offset = static_cast<int64_t>(*read<uint64_t>(listed(instruction.list2, 2 * which + 1)))};
   }
+
+  /// True when the copy keeps one of `lanes` waiting that allow this many of their latest groups to be under way
+  /// (kAllCopies: none at all, committed or not).
+  bool copy_holds(const PendingCopy& copy, uint32_t lanes, uint32_t allowed) const;
+  static constexpr uint32_t kAllCopies = ~0u;
 
   Group* new_group(const FramePointer& frame, uint32_t pc, uint32_t mask, const std::vector<uint32_t>& joins);
   uint32_t new_join(const Frame* frame, uint32_t pc, uint32_t expected);

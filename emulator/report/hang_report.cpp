@@ -143,6 +143,8 @@ std::string describe_wait(const Cluster& cluster, const Group& group) {
     }
     case WaitKind::bulk_group:
       return fmt::format("waits for its bulk copies: all but {} groups", wait.address);
+    case WaitKind::copy_group:
+      return "waits for its cp.async copies";
     case WaitKind::completion:
       return "waits for its tensor-memory accesses";
     case WaitKind::wgmma:

@@ -229,12 +229,23 @@ CUresult proc_address_old(const char* symbol, void** function, int version, cuui
   return proc_address(symbol, function, version, flags, nullptr);
 }
 
-// Needs neither a context nor cuInit: it only computes.
-CUresult encode_tiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address,
-                      const cuuint64_t* dims, const cuuint64_t* strides, const cuuint32_t* box,
-                      const cuuint32_t* element_strides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
-                      CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+// Making a map needs neither a context nor cuInit: it only computes.
+CUresult encode(CUtensorMap* map, const TensorMapArguments& arguments) {
   static_assert(sizeof(CUtensorMap) == kTensorMapBytes && sizeof(cuuint64_t) == sizeof(uint64_t));
+  const ForgetErrors keep;
+  return to_result(answer(Needs::nothing, [&](Runtime& runtime) {
+    if (const auto refusal = tensor_map_refusal(arguments, runtime.chip()))
+      throw ApiError{cudaErrorInvalidValue, *refusal};
+    const TensorMapObject object = encode_tensor_map(make_tensor_map(arguments));
+    std::memcpy(map, object.data(), object.size());
+  }));
+}
+
+TensorMapArguments map_arguments(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address,
+                                 const cuuint64_t* dims, const cuuint64_t* strides, const cuuint32_t* box,
+                                 const cuuint32_t* element_strides, CUtensorMapInterleave interleave,
+                                 CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                                 CUtensorMapFloatOOBfill fill) {
   TensorMapArguments arguments;
   arguments.map = map;
   arguments.type = static_cast<uint32_t>(type);
@@ -249,13 +260,29 @@ CUresult encode_tiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t ran
   arguments.swizzle = static_cast<uint32_t>(swizzle);
   arguments.l2_promotion = static_cast<uint32_t>(promotion);
   arguments.oob_fill = static_cast<uint32_t>(fill);
-  const ForgetErrors keep;
-  return to_result(answer(Needs::nothing, [&](Runtime& runtime) {
-    if (const auto refusal = tensor_map_refusal(arguments, runtime.chip()))
-      throw ApiError{cudaErrorInvalidValue, *refusal};
-    const TensorMapObject object = encode_tensor_map(make_tensor_map(arguments));
-    std::memcpy(map, object.data(), object.size());
-  }));
+  return arguments;
+}
+
+CUresult encode_tiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address,
+                      const cuuint64_t* dims, const cuuint64_t* strides, const cuuint32_t* box,
+                      const cuuint32_t* element_strides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                      CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+  return encode(map, map_arguments(map, type, rank, address, dims, strides, box, element_strides, interleave, swizzle,
+                                   promotion, fill));
+}
+
+CUresult encode_im2col(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address,
+                       const cuuint64_t* dims, const cuuint64_t* strides, const int* lower, const int* upper,
+                       cuuint32_t channels, cuuint32_t pixels, const cuuint32_t* element_strides,
+                       CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                       CUtensorMapFloatOOBfill fill) {
+  const cuuint32_t box[] = {channels, pixels};
+  TensorMapArguments arguments = map_arguments(map, type, rank, address, dims, strides, box, element_strides,
+                                               interleave, swizzle, promotion, fill);
+  arguments.im2col = true;
+  arguments.lower_corner = lower;
+  arguments.upper_corner = upper;
+  return encode(map, arguments);
 }
 
 CUresult replace_address(CUtensorMap* map, void* address) {
@@ -317,6 +344,7 @@ std::span<const DriverFunction> driver_functions_of_context() {
       entry<PFN_cuCtxGetStreamPriorityRange_v5050>("cuCtxGetStreamPriorityRange", 5050, context_priorities),
       entry<PFN_cuCtxGetApiVersion_v3020>("cuCtxGetApiVersion", 3020, context_api_version),
       entry<PFN_cuTensorMapEncodeTiled_v12000>("cuTensorMapEncodeTiled", 12000, encode_tiled),
+      entry<PFN_cuTensorMapEncodeIm2col_v12000>("cuTensorMapEncodeIm2col", 12000, encode_im2col),
       entry<PFN_cuTensorMapReplaceAddress_v12000>("cuTensorMapReplaceAddress", 12000, replace_address),
   };
   return table;

@@ -28,14 +28,15 @@ struct Packed {
   uint64_t strides_bytes[4];
   uint16_t box[5];
   uint8_t element_strides[5];
-  uint8_t replaced;
-  uint8_t zero[32];
+  uint8_t replaced, im2col, zero_before;
+  int16_t lower[3], upper[3];
+  uint8_t zero[18];
   uint64_t checksum;  // of all before
 };
 static_assert(sizeof(Packed) == kTensorMapBytes);
 
 constexpr uint32_t kMagic = 0x50414D54;  // "TMAP"
-constexpr uint16_t kVersion = 1;
+constexpr uint16_t kVersion = 2;
 
 uint64_t checksum_of(const Packed& packed) {
   uint64_t words[offsetof(Packed, checksum) / 8];
@@ -74,13 +75,18 @@ TensorMap make_tensor_map(const TensorMapArguments& arguments) {
   map.fill = static_cast<TensorMapFill>(arguments.oob_fill);
   map.rank = arguments.rank;
   map.address = arguments.global_address;
+  map.im2col = arguments.im2col;
   for (uint32_t d = 0; d < map.rank; ++d) {
     map.dims[d] = arguments.global_dim[d];
-    map.box[d] = arguments.box_dim[d];
+    if (!map.im2col || d < 2) map.box[d] = arguments.box_dim[d];
     // Without interleave there is no step along dimension 0, whatever the argument says.
     const bool ignored = d == 0 && map.interleave == TensorMapInterleave::none;
     map.element_strides[d] = ignored ? 1 : arguments.element_strides[d];
     if (d > 0) map.strides_bytes[d] = arguments.global_strides[d - 1];
+  }
+  for (uint32_t d = 0; map.im2col && d + 2 < map.rank; ++d) {
+    map.lower[d] = arguments.lower_corner[d];
+    map.upper[d] = arguments.upper_corner[d];
   }
   return map;
 }
@@ -97,6 +103,11 @@ TensorMapObject encode_tensor_map(const TensorMap& map) {
   packed.promotion = static_cast<uint8_t>(map.promotion);
   packed.fill = static_cast<uint8_t>(map.fill);
   packed.replaced = map.replaced;
+  packed.im2col = map.im2col;
+  for (size_t d = 0; d < 3; ++d) {
+    packed.lower[d] = static_cast<int16_t>(map.lower[d]);
+    packed.upper[d] = static_cast<int16_t>(map.upper[d]);
+  }
   for (size_t d = 0; d < 5; ++d) {
     packed.dims_less_one[d] = static_cast<uint32_t>(map.dims[d] - 1);
     packed.box[d] = static_cast<uint16_t>(map.box[d]);
@@ -154,6 +165,11 @@ TensorMap decode_tensor_map(const std::byte* object, uint64_t object_address) {
   map.fill = static_cast<TensorMapFill>(packed.fill);
   map.rank = packed.rank;
   map.replaced = packed.replaced != 0;
+  map.im2col = packed.im2col != 0;
+  for (size_t d = 0; d < 3; ++d) {
+    map.lower[d] = packed.lower[d];
+    map.upper[d] = packed.upper[d];
+  }
   map.address = packed.address;
   for (size_t d = 0; d < 5; ++d) {
     map.dims[d] = uint64_t{packed.dims_less_one[d]} + 1;

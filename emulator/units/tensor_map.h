@@ -5,8 +5,8 @@
 // The 128 bytes have a layout of our own (only our TMA unit reads it), sealed by a magic number, a version and a
 // checksum: a kernel that passes anything else as a map, or a map some of whose bytes were overwritten, traps with a
 // clear message instead of copying from nowhere. A field is changed (tensormap.replace) by decode, change, encode.
-// Sources: CUDA Driver API, cuTensorMapEncodeTiled (cuda.h 13.0); PTX ISA, "Tensor-map" and "Restriction on Tensor Copy
-// instructions".
+// Sources: CUDA Driver API, cuTensorMapEncodeTiled, cuTensorMapEncodeIm2col (cuda.h 13.0); PTX ISA, "Tensor-map" and
+// "Restriction on Tensor Copy instructions".
 
 #include <array>
 #include <cstddef>
@@ -116,12 +116,16 @@ struct TensorMap {
                                         0};    ///< [d]: bytes from one index of dimension d to the next; [0] unused
   std::array<uint32_t, 5> box{1, 1, 1, 1, 1};  ///< elements traversed, before element strides
   std::array<uint32_t, 5> element_strides{1, 1, 1, 1, 1};
+  /// Im2col: box[0] channels of each of box[1] pixels; a pixel's corner runs through the box from `lower` to the end of
+  /// the tensor plus `upper`, inclusive, in dimensions 1 to rank - 2 (innermost first).
+  bool im2col = false;
+  std::array<int32_t, 3> lower{}, upper{};
   bool replaced = false;  ///< fields were changed by tensormap.replace: whether they go together is seen at use
   bool operator==(const TensorMap&) const = default;
 };
 
-/// The arguments of cuTensorMapEncodeTiled as the caller gave them: enums as plain numbers, arrays as pointers that may
-/// be null.
+/// The arguments of cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col as the caller gave them: enums as plain numbers,
+/// arrays as pointers that may be null.
 struct TensorMapArguments {
   const void* map = nullptr;  ///< where the 128 bytes will go
   uint32_t type = 0;
@@ -129,12 +133,15 @@ struct TensorMapArguments {
   uint64_t global_address = 0;
   const uint64_t* global_dim = nullptr;       ///< rank values, elements
   const uint64_t* global_strides = nullptr;   ///< rank - 1 values, bytes; dimension 0 is dense
-  const uint32_t* box_dim = nullptr;          ///< rank values, elements
+  const uint32_t* box_dim = nullptr;          ///< rank values, elements; im2col: channels, pixels
   const uint32_t* element_strides = nullptr;  ///< rank values
   uint32_t interleave = 0;
   uint32_t swizzle = 0;
   uint32_t l2_promotion = 0;
   uint32_t oob_fill = 0;
+  bool im2col = false;
+  const int32_t* lower_corner = nullptr;  ///< im2col: rank - 2 values, innermost first
+  const int32_t* upper_corner = nullptr;
 };
 
 /// Why the driver would answer CUDA_ERROR_INVALID_VALUE: one sentence with the argument, its value, the rule and the

@@ -1,7 +1,7 @@
-// Every rule of cuTensorMapEncodeTiled. Where the documentation and the driver differ, the driver beside an H200
-// counts: it takes an object at any address and a null globalAddress, wants globalStrides even for rank 1 and
-// elementStrides[0] within 1 to 8 though neither is used, wants rows of 16 bytes with interleave too, and refuses boxes
-// beyond an SM's shared memory.
+// Every rule of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col. Where the documentation and the driver differ, the
+// driver beside an H200 counts: it takes an object at any address and a null globalAddress, wants globalStrides even
+// for rank 1 and elementStrides[0] within 1 to 8 though neither is used, wants rows of 16 bytes with interleave too,
+// and refuses boxes beyond an SM's shared memory.
 
 #include <fmt/format.h>
 
@@ -27,9 +27,9 @@ class Checker {
   Checker(const TensorMapArguments& a, const Chip& chip) : a_(a), chip_(chip) {}
 
   std::optional<std::string> refusal() {
-    pointers() && enums() && address() && dims() && strides() && box() && steps() && modes();
+    pointers() && enums() && address() && dims() && strides() && box() && corners() && steps() && modes();
     if (why_.empty()) return std::nullopt;
-    return "cuTensorMapEncodeTiled: " + why_;
+    return (a_.im2col ? "cuTensorMapEncodeIm2col: " : "cuTensorMapEncodeTiled: ") + why_;
   }
 
  private:
@@ -46,6 +46,11 @@ class Checker {
     if (a_.global_strides == nullptr) {
       return refuse("globalStrides is a null pointer; pass {} strides in bytes{}", a_.rank - 1,
                     a_.rank == 1 ? ", and any other pointer for a rank of 1" : "");
+    }
+    if (a_.im2col && a_.rank < 3) return refuse("tensorRank = {}: im2col needs 3, 4 or 5 dimensions", a_.rank);
+    if (a_.im2col && (a_.lower_corner == nullptr || a_.upper_corner == nullptr)) {
+      return refuse("pixelBox{}Corner is a null pointer; pass {} offsets",
+                    a_.lower_corner == nullptr ? "Lower" : "Upper", a_.rank - 2);
     }
     if (a_.box_dim == nullptr) return refuse("boxDim is a null pointer; pass {} sizes", a_.rank);
     if (a_.element_strides == nullptr)
@@ -72,6 +77,10 @@ class Checker {
     if (chip_.major < 10 && is_packed(type_)) {
       return refuse("tensorDataType = {}: {} has no 4-bit and 6-bit types; they need compute capability 10.0",
                     name_of(type_), chip_.name);
+    }
+    if (a_.im2col && interleave_ != TensorMapInterleave::none) {
+      return refuse("interleave = {}: the emulator does not execute interleaved layouts with im2col",
+                    name_of(interleave_));
     }
     if (interleave_ != TensorMapInterleave::none && a_.rank < 3) {
       return refuse("tensorRank = {}: interleave {} needs at least 3 dimensions", a_.rank, name_of(interleave_));
@@ -126,8 +135,14 @@ class Checker {
     return true;
   }
 
+  const char* inner() const { return a_.im2col ? "channelsPerPixel" : "boxDim[0]"; }
+
   bool box() {
-    for (uint32_t d = 0; d < a_.rank; ++d) {
+    if (a_.im2col && (a_.box_dim[1] == 0 || a_.box_dim[1] > 1024))
+      return refuse("pixelsPerColumn = {}: a column has 1 to 1024 pixels", a_.box_dim[1]);
+    for (uint32_t d = 0; d < (a_.im2col ? 1 : a_.rank); ++d) {
+      if (a_.im2col && (a_.box_dim[0] == 0 || a_.box_dim[0] > 256))
+        return refuse("channelsPerPixel = {}: 1 to 256 channels are copied of a pixel", a_.box_dim[0]);
       if (a_.box_dim[d] == 0 || a_.box_dim[d] > 256) {
         return refuse(
             "boxDim[{}] = {}: a box has 1 to 256 elements along each dimension; copy larger tiles with several boxes",
@@ -135,22 +150,43 @@ class Checker {
       }
     }
     if (is_padded(type_) && a_.box_dim[0] != 128) {
-      return refuse("boxDim[0] = {}: with {} it must be 128", a_.box_dim[0], name_of(type_));
+      return refuse("{} = {}: with {} it must be 128", inner(), a_.box_dim[0], name_of(type_));
     }
     const uint32_t row_bits = a_.box_dim[0] * element_bits(type_);
     if (row_bits % 128 != 0) {
-      return refuse(
-          "boxDim[0] = {}: the innermost extent must be a multiple of 16 bytes; {} elements of {} are {} bytes",
-          a_.box_dim[0], a_.box_dim[0], name_of(type_), row_bits / 8.0);
+      return refuse("{} = {}: the innermost extent must be a multiple of 16 bytes; {} elements of {} are {} bytes",
+                    inner(), a_.box_dim[0], a_.box_dim[0], name_of(type_), row_bits / 8.0);
     }
     // A 6-bit or padded 4-bit value takes 8 bits of shared memory.
     const uint32_t row_bytes = is_padded(type_) ? a_.box_dim[0] : row_bits / 8;
     const uint32_t span = swizzle_span_bytes(swizzle_);
     if (interleave_ == TensorMapInterleave::none && span != 0 && row_bytes > span) {
       return refuse(
-          "boxDim[0] = {}: with swizzle {} the innermost extent may be {} bytes at most; {} elements of {} are {} "
-          "bytes. Take a narrower box, and several of them",
-          a_.box_dim[0], name_of(swizzle_), span, a_.box_dim[0], name_of(type_), row_bytes);
+          "{} = {}: with swizzle {} the innermost extent may be {} bytes at most; {} elements of {} are {} bytes. Take "
+          "a narrower box, and several of them",
+          inner(), a_.box_dim[0], name_of(swizzle_), span, a_.box_dim[0], name_of(type_), row_bytes);
+    }
+    return true;
+  }
+
+  // As precise as the bits that the map has for them.
+  bool corners() {
+    if (!a_.im2col) return true;
+    const int32_t most = a_.rank == 3 ? 32767 : a_.rank == 4 ? 127 : 15;
+    for (uint32_t d = 0; d + 2 < a_.rank; ++d) {
+      const auto in_range = [&](int32_t corner) { return corner >= -most - 1 && corner <= most; };
+      if (!in_range(a_.lower_corner[d]) || !in_range(a_.upper_corner[d])) {
+        const bool lower = !in_range(a_.lower_corner[d]);
+        return refuse("pixelBox{}Corner[{}] = {}: with {} dimensions offsets are {} to {}", lower ? "Lower" : "Upper",
+                      d, lower ? a_.lower_corner[d] : a_.upper_corner[d], a_.rank, -most - 1, most);
+      }
+      const int64_t last = static_cast<int64_t>(a_.global_dim[d + 1]) - 1 + a_.upper_corner[d];
+      if (last < a_.lower_corner[d]) {
+        return refuse(
+            "pixelBoxLowerCorner[{0}] = {1}, pixelBoxUpperCorner[{0}] = {2}: the box from {1} to {3} (globalDim "
+            "is {4}) has no pixel",
+            d, a_.lower_corner[d], a_.upper_corner[d], last, a_.global_dim[d + 1]);
+      }
     }
     return true;
   }
@@ -161,6 +197,7 @@ class Checker {
         return refuse("elementStrides[{}] = {}: steps are 1 to 8", d, a_.element_strides[d]);
       }
     }
+    if (a_.im2col) return true;
     uint64_t bytes = is_padded(type_) ? a_.box_dim[0] : a_.box_dim[0] * element_bits(type_) / 8;
     for (uint32_t d = 1; d < a_.rank; ++d) bytes *= (a_.box_dim[d] + a_.element_strides[d] - 1) / a_.element_strides[d];
     if (interleave_ == TensorMapInterleave::none && bytes > chip_.shared_per_sm_bytes) {

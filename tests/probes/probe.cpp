@@ -102,13 +102,16 @@ struct Run {
     for (size_t size : sizes) number(size);
     number(maps.size());
     for (const auto& [at, buffer, offset, map] : maps) {
-      for (uint64_t value : {at, buffer, offset, uint64_t(map.type), uint64_t(map.rank), uint64_t(map.interleave),
-                             uint64_t(map.swizzle), uint64_t(map.promotion), uint64_t(map.fill)})
+      for (uint64_t value :
+           {at, buffer, offset, uint64_t(map.type), uint64_t(map.rank) | (map.im2col ? 0x100 : 0),
+            uint64_t(map.interleave), uint64_t(map.swizzle), uint64_t(map.promotion), uint64_t(map.fill)})
         number(value);
-      for (size_t d = 0; d < 5; ++d)
-        for (uint64_t value :
-             {map.dims[d], map.strides_bytes[d], uint64_t{map.box[d]}, uint64_t{map.element_strides[d]}})
-          number(value);
+      for (size_t d = 0; d < 5; ++d) {
+        uint64_t box = map.box[d];
+        if (map.im2col && d >= 2)
+          box = static_cast<uint16_t>(map.lower[d - 2]) | uint64_t{static_cast<uint16_t>(map.upper[d - 2])} << 16;
+        for (uint64_t value : {map.dims[d], map.strides_bytes[d], box, uint64_t{map.element_strides[d]}}) number(value);
+      }
     }
     out.write(reinterpret_cast<const char*>(before.data()), static_cast<std::streamsize>(before.size()));
     out.write(reinterpret_cast<const char*>(after.data()), static_cast<std::streamsize>(after.size()));

@@ -89,6 +89,51 @@ void check_all(const std::vector<Refused>& all, const Chip& chip) {
 
 }  // namespace
 
+TEST_CASE("the rules of cuTensorMapEncodeIm2col that cuTensorMapEncodeTiled has not") {
+  struct Im2col {
+    std::array<uint64_t, 5> dims{64, 6, 5, 4, 3}, strides{128, 768, 3840, 15360};
+    std::array<uint32_t, 5> steps{1, 1, 1, 1, 1};
+    std::array<int32_t, 3> lower{-1, -1, 0}, upper{-1, -1, 0};
+    std::array<uint32_t, 2> box{64, 128};
+    uint32_t rank = 4, interleave = 0;
+    TensorMapObject object;
+    TensorMapArguments arguments() {
+      TensorMapArguments a{.map = &object, .type = 6, .rank = rank, .global_dim = dims.data()};
+      a.global_strides = strides.data(), a.box_dim = box.data(), a.element_strides = steps.data();
+      a.interleave = interleave, a.swizzle = 3;
+      a.im2col = true, a.lower_corner = lower.data(), a.upper_corner = upper.data();
+      return a;
+    }
+  };
+  Im2col fine;
+  REQUIRE(!tensor_map_refusal(fine.arguments(), b200()));
+  const TensorMap map = make_tensor_map(fine.arguments());
+  CHECK(map.im2col);
+  CHECK(map.lower == std::array<int32_t, 3>{-1, -1, 0});
+  CHECK(decode_tensor_map(encode_tensor_map(map).data(), 0) == map);
+  auto refused = [](auto change) {
+    Im2col x;
+    change(x);
+    const auto why = tensor_map_refusal(x.arguments(), b200());
+    REQUIRE(why);
+    CHECK_THAT(*why, test::contains("cuTensorMapEncodeIm2col: "));
+    return *why;
+  };
+  CHECK_THAT(refused([](Im2col& x) { x.rank = 2; }), test::contains("needs 3, 4 or 5 dimensions"));
+  CHECK_THAT(refused([](Im2col& x) { x.box[0] = 0; }), test::contains("channelsPerPixel = 0"));
+  CHECK_THAT(refused([](Im2col& x) { x.box[0] = 72; }), test::contains("channelsPerPixel = 72: with swizzle 128B"));
+  CHECK_THAT(refused([](Im2col& x) { x.box[1] = 1025; }), test::contains("pixelsPerColumn = 1025"));
+  CHECK_THAT(refused([](Im2col& x) { x.lower[1] = -129; }), test::contains("offsets are -128 to 127"));
+  CHECK_THAT(refused([](Im2col& x) { x.rank = 5, x.upper[2] = 16; }), test::contains("offsets are -16 to 15"));
+  CHECK_THAT(refused([](Im2col& x) { x.upper[0] = -7; }), test::contains("the box from -1 to -2"));
+  CHECK_THAT(refused([](Im2col& x) { x.steps[2] = 9; }), test::contains("elementStrides[2] = 9"));
+  CHECK_THAT(refused([](Im2col& x) { x.interleave = 1; }), test::contains("interleave"));
+  Im2col null;
+  TensorMapArguments arguments = null.arguments();
+  arguments.upper_corner = nullptr;
+  CHECK_THAT(*tensor_map_refusal(arguments, b200()), test::contains("pixelBoxUpperCorner is a null pointer"));
+}
+
 TEST_CASE("every rule of cuTensorMapEncodeTiled is told with argument, value and rule") {
   check_all(
       {

@@ -131,6 +131,17 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* tensorMap, CUtensorMapDataType tens
                  globalAddress, globalDim, globalStrides, boxDim, elementStrides, interleave, swizzle, l2Promotion,
                  oobFill);
 }
+CUresult cuTensorMapEncodeIm2col(CUtensorMap* tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank,
+                                 void* globalAddress, const cuuint64_t* globalDim, const cuuint64_t* globalStrides,
+                                 const int* pixelBoxLowerCorner, const int* pixelBoxUpperCorner,
+                                 cuuint32_t channelsPerPixel, cuuint32_t pixelsPerColumn,
+                                 const cuuint32_t* elementStrides, CUtensorMapInterleave interleave,
+                                 CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion,
+                                 CUtensorMapFloatOOBfill oobFill) {
+  return forward("cuTensorMapEncodeIm2col", &cuTensorMapEncodeIm2col, tensorMap, tensorDataType, tensorRank,
+                 globalAddress, globalDim, globalStrides, pixelBoxLowerCorner, pixelBoxUpperCorner, channelsPerPixel,
+                 pixelsPerColumn, elementStrides, interleave, swizzle, l2Promotion, oobFill);
+}
 CUresult cuTensorMapReplaceAddress(CUtensorMap* tensorMap, void* globalAddress) {
   return forward("cuTensorMapReplaceAddress", &cuTensorMapReplaceAddress, tensorMap, globalAddress);
 }

@@ -34,7 +34,22 @@ bool encode(const TensorMapAt& map, CUdeviceptr buffer, CUtensorMap& out) {
     element_strides[d] = static_cast<cuuint32_t>(map.dimension[d].element_stride);
     if (d > 0) strides[d - 1] = map.dimension[d].stride_bytes;
   }
-  return encode_tiled(&out, static_cast<CUtensorMapDataType>(map.type), static_cast<cuuint32_t>(map.rank),
+  const auto rank = static_cast<cuuint32_t>(map.rank & 0xFF);
+  if (map.rank != rank) {
+    static const auto encode_im2col = driver_function<decltype(cuTensorMapEncodeIm2col)>("cuTensorMapEncodeIm2col");
+    int lower[3], upper[3];
+    for (size_t d = 0; d < 3; ++d) {
+      lower[d] = static_cast<int16_t>(box[2 + d] & 0xFFFF);
+      upper[d] = static_cast<int16_t>(box[2 + d] >> 16);
+    }
+    return encode_im2col(&out, static_cast<CUtensorMapDataType>(map.type), rank,
+                         reinterpret_cast<void*>(buffer + map.offset), extents, strides, lower, upper, box[0], box[1],
+                         element_strides, static_cast<CUtensorMapInterleave>(map.interleave),
+                         static_cast<CUtensorMapSwizzle>(map.swizzle),
+                         static_cast<CUtensorMapL2promotion>(map.promotion),
+                         static_cast<CUtensorMapFloatOOBfill>(map.fill)) == CUDA_SUCCESS;
+  }
+  return encode_tiled(&out, static_cast<CUtensorMapDataType>(map.type), rank,
                       reinterpret_cast<void*>(buffer + map.offset), extents, strides, box, element_strides,
                       static_cast<CUtensorMapInterleave>(map.interleave), static_cast<CUtensorMapSwizzle>(map.swizzle),
                       static_cast<CUtensorMapL2promotion>(map.promotion),

@@ -8,7 +8,9 @@
 
 namespace replay {
 
-/// A tensor map among the bytes of the buffers, by the arguments of cuTensorMapEncodeTiled (as numbers).
+/// A tensor map among the bytes of the buffers, by the arguments of cuTensorMapEncodeTiled (as numbers), or of
+/// cuTensorMapEncodeIm2col: 256 is added to the rank then, the first boxes are channels and pixels, the others hold the
+/// corners, innermost first (the lower in bits 15-0, the upper in 31-16).
 struct TensorMapAt {
   uint64_t at;              ///< where among all buffers' bytes
   uint64_t buffer, offset;  ///< what it points to
