@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <vector>
 
 #include "emulator/machine/trap.h"
 #include "emulator/units/tma_nest.h"
@@ -217,9 +218,22 @@ struct Mover {
   }
 };
 
+/// The same of padded types: each chunk of packed elements goes to 16 bytes of shared memory, which keep the others.
+template <bool kToShared>
+void repack_padded(const Box& box, Local shared, std::byte* staging) {
+  const Pattern pattern(box.map().swizzle);
+  for (uint64_t row = 0; row < box.rows(); ++row)
+    for (uint32_t chunk = 0; chunk < box.row_bytes() / box.chunk_bytes(); ++chunk) {
+      const auto place = static_cast<uint32_t>(shared.begin + row * box.pitch_bytes() + chunk * 16);
+      move_bytes<kToShared>(shared.bytes + (place ^ pattern.at(place)), staging, box.chunk_bytes());
+      staging += box.chunk_bytes();
+    }
+}
+
 /// All rows of the box between staging and shared memory.
 template <bool kToShared>
 void repack(const Box& box, Local shared, std::byte* staging) {
+  if (box.chunk_bytes() != 16) return repack_padded<kToShared>(box, shared, staging);
   if (box.pitch_bytes() == box.row_bytes() && box.map().swizzle == TensorMapSwizzle::none) {
     move_bytes<kToShared>(shared.bytes + shared.begin, staging, box.bytes());
     return;
@@ -250,6 +264,11 @@ void place(const Box& box, std::span<const std::byte> staging, Window window, ui
 
 void load(const Box& box, const GlobalMemory& memory, Window window, uint32_t address) {
   box.check_shared(address, window);
+  if (box.chunk_bytes() != 16) {
+    std::vector<std::byte> staging(box.bytes());
+    gather(box, memory, staging);
+    return place(box, staging, window, address);
+  }
   const Mover mover(box, false);
   const Local local{window.bytes, address};
   mover.move<true>(local, memory);
@@ -269,6 +288,11 @@ void scatter(const Box& box, std::span<const std::byte> staging, GlobalMemory& m
 
 void store(const Box& box, Window window, uint32_t address, GlobalMemory& memory) {
   box.check_shared(address, window);
+  if (box.chunk_bytes() != 16) {
+    std::vector<std::byte> staging(box.bytes());
+    collect(box, window, address, staging);
+    return scatter(box, staging, memory);
+  }
   Mover(box, false).move<false>({window.bytes, address}, memory);
 }
 

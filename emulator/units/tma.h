@@ -52,8 +52,8 @@ class Box {
  public:
   /// `coordinates`: as many as the map has dimensions, innermost first, in elements (slices, with interleave). Throws
   /// Trap (illegal instruction, 715) where the unit refuses them: count other than the rank, innermost offset not a
-  /// multiple of 16 bytes, a negative coordinate of a store or reduction, a swizzle the direction does not have;
-  /// Unimplemented for padded 4- and 6-bit maps.
+  /// multiple of 16 bytes (32 of padded types), a negative coordinate of a store or reduction, a swizzle or type that
+  /// the direction does not have.
   Box(const TensorMap& map, std::span<const int32_t> coordinates, Direction direction);
 
   const TensorMap& map() const { return map_; }
@@ -63,10 +63,14 @@ class Box {
   std::string describe() const;
 
   /// Bytes that a barrier is credited with, and that staging takes: the whole box, also where it is filled or clipped.
+  /// Padding does not count: CUTLASS expects the bytes of packed elements.
   uint64_t bytes() const { return rows_ * row_bytes(); }
   uint64_t rows() const { return rows_; }  ///< product of the extents of axes 1 to 4
   uint32_t row_bytes() const { return axes_[0].extent; }
-  uint32_t pitch_bytes() const { return pitch_; }  ///< from row to row in shared memory: row_bytes, or the swizzle span
+  /// The bytes of each 16 in shared memory that hold elements: 8 and 12 of the padded types, which leave the others be.
+  uint32_t chunk_bytes() const { return chunk_; }
+  uint32_t shared_row_bytes() const { return row_bytes() / chunk_ * 16; }
+  uint32_t pitch_bytes() const { return pitch_; }  ///< from row to row in shared memory: a row, or the swizzle span
   /// Bytes from the box's first to past its last in shared memory.
   uint64_t footprint_bytes() const;
   /// Bytes read from or written to global memory.
@@ -97,7 +101,7 @@ class Box {
  private:
   TensorMap map_;
   Direction direction_;
-  uint32_t pitch_ = 0, inner_last_ = 0;
+  uint32_t pitch_ = 0, inner_last_ = 0, chunk_ = 16;
   uint64_t rows_ = 1, origin_ = 0;
   std::array<int32_t, 5> coordinates_{};
   std::array<Axis, 5> axes_;

@@ -50,12 +50,13 @@ Box::Box(const TensorMap& map, std::span<const int32_t> coordinates, Direction d
         fmt::format("{} coordinates for a tensor map of {} dimensions; the instruction's .{}d must be the map's rank",
                     coordinates.size(), map.rank, coordinates.size()));
   }
-  if (map.type == TensorMapType::u4_align16 || map.type == TensorMapType::u6_align16) {
-    throw Unimplemented(
-        fmt::format("{}: tensor maps of {} are not executed", name_of(direction), emu::name_of(map.type)));
+  if (map.type == TensorMapType::u4_align16) chunk_ = 8;
+  if (map.type == TensorMapType::u6_align16) chunk_ = 12;
+  if (direction == Direction::reduce && map.type >= TensorMapType::u4_align8) {
+    refuse("reductions have no types of 4 and 6 bits");
   }
-  if (direction == Direction::reduce && map.type == TensorMapType::u4_align8) {
-    refuse("reductions have no 4-bit type");
+  if (direction == Direction::store && map.type == TensorMapType::u4_align16) {
+    refuse("16U4_ALIGN16B is for loads only (CUDA Driver API, cuTensorMapEncodeTiled); use 16U4_ALIGN8B");
   }
   if (direction != Direction::load && map.swizzle == TensorMapSwizzle::b128_atom32_flip8) {
     refuse("swizzle 128B_ATOM_32B_FLIP_8B is for loads only; use 128B_ATOM_32B");
@@ -83,9 +84,10 @@ Box::Box(const TensorMap& map, std::span<const int32_t> coordinates, Direction d
   origin_ = map.address;
   const uint32_t bits = element_bits(map.type);
   if (map.interleave == TensorMapInterleave::none) {
-    if (int64_t{coordinates[0]} * bits % 128 != 0) {
-      refuse(fmt::format("innermost coordinate {}: times the element's {} bytes it must be a multiple of 16 bytes",
-                         coordinates[0], bits / 8.0));
+    const uint32_t multiple = chunk_ == 16 ? 16 : 32;
+    if (int64_t{coordinates[0]} * bits % (multiple * 8) != 0) {
+      refuse(fmt::format("innermost coordinate {}: times the element's {} bytes it must be a multiple of {} bytes",
+                         coordinates[0], bits / 8.0, multiple));
     }
     // Counted in bytes, no element is cut: a map of 4-bit values has an even number of them.
     Axis row = axis_of(0, map.box[0], 0);
@@ -96,7 +98,7 @@ Box::Box(const TensorMap& map, std::span<const int32_t> coordinates, Direction d
     row.stride_bytes = 1;
     axes_[0] = row;
     for (uint32_t d = 1; d < map.rank; ++d) axes_[d] = axis_of(d, map.box[d], map.strides_bytes[d]);
-    pitch_ = std::max(row.extent, swizzle_span_bytes(map.swizzle));
+    pitch_ = std::max(shared_row_bytes(), swizzle_span_bytes(map.swizzle));
   } else {
     const uint32_t slice = map.interleave == TensorMapInterleave::bytes16 ? 16 : 32;
     axes_[0] = {.extent = slice, .last = slice, .stride_bytes = 1};
@@ -188,7 +190,7 @@ void Box::visit_shared(uint32_t address, const std::function<void(uint32_t, uint
   for (uint32_t place = address; place < end; place += kUnit) {
     // Which unit of the box ends up here? A pattern is its own inverse.
     const uint32_t unit = (swizzled(map_.swizzle, place) & ~(kUnit - 1)) - address;
-    if (unit >= rows_ * pitch_ || unit % pitch_ >= row_bytes()) continue;
+    if (unit >= rows_ * pitch_ || unit % pitch_ >= shared_row_bytes()) continue;
     if (bytes != 0 && place != begin + bytes) {
       visit(begin, bytes);
       bytes = 0;

@@ -254,3 +254,64 @@ TEST_CASE("a tensor may lie across several allocations, row by row") {
     CHECK(std::vector<std::byte>(memory.reading(parts[i], 4096), memory.reading(parts[i], 4096) + 4096) == after[i]);
   }
 }
+
+TEST_CASE("padded elements: 16 packed ones in each 16 bytes of shared memory, padding untouched and not counted") {
+  // cuda.h, CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B and 16U6_ALIGN16B. 384 x 9 elements, boxes of 128 x 5.
+  constexpr uint32_t kShared = 2048;
+  for (const uint32_t bits : {4u, 6u})
+    for (const TensorMapSwizzle swizzle :
+         {TensorMapSwizzle::none, TensorMapSwizzle::b128, TensorMapSwizzle::b128_atom32})
+      for (const auto& [x, y] : {std::pair{0, 0}, {128, 3}, {256, 6}, {-128, -2}, {384, 0}}) {
+        std::mt19937_64 random(bits);
+        TensorMap map;
+        map.type = bits == 4 ? TensorMapType::u4_align16 : TensorMapType::u6_align16;
+        map.rank = 2;
+        map.swizzle = swizzle;
+        map.dims = {384, 9, 1, 1, 1};
+        map.box = {128, 5, 1, 1, 1};
+        map.strides_bytes[1] = 384 * bits / 8 + 32;
+        const uint64_t total = 9 * map.strides_bytes[1];
+        GlobalMemory memory{uint64_t{1} << 24};
+        map.address = memory.allocate(total);
+        const std::vector<std::byte> tensor = test::random_bytes(random, total);
+        std::copy(tensor.begin(), tensor.end(), memory.writing(map.address, total));
+        auto bit = [](const std::vector<std::byte>& bytes, uint64_t at) {
+          return std::to_integer<uint32_t>(bytes[at / 8]) >> at % 8 & 1;
+        };
+        const std::vector<std::byte> before = test::random_bytes(random, 16384);
+        const tma::Box box(map, std::array{x, y}, tma::Direction::load);
+        CHECK(box.bytes() == 5 * 128 * bits / 8);
+        std::vector<std::byte> expected = before;
+        for (uint32_t row = 0; row < 5; ++row)
+          for (uint32_t i = 0; i < 128 * bits; ++i) {
+            const int64_t px = x + static_cast<int64_t>(i / bits), py = y + static_cast<int64_t>(row);
+            const bool inside = px >= 0 && px < 384 && py >= 0 && py < 9;
+            const uint32_t value = inside ? bit(tensor, static_cast<uint64_t>(py) * map.strides_bytes[1] * 8 +
+                                                            static_cast<uint64_t>(px) * bits + i % bits)
+                                          : 0;
+            // Bit i of the row lies in chunk i / (16 elements), at the same place from its begin.
+            const uint32_t chunk = i / (16 * bits), in_chunk = i % (16 * bits);
+            const uint32_t at = swizzled(swizzle, kShared + row * 128 + chunk * 16 + in_chunk / 8);
+            expected[at] =
+                (expected[at] & ~(std::byte{1} << in_chunk % 8)) | (static_cast<std::byte>(value) << in_chunk % 8);
+          }
+        GuardedWindow loaded(before);
+        tma::load(box, memory, loaded.window(), kShared);
+        INFO(bits << " bits, swizzle " << name_of(swizzle) << ", at " << x << ", " << y);
+        CHECK(loaded.canaries_alive());
+        CHECK(loaded.content() == expected);
+        if (bits == 4 || x < 0) continue;
+        // And back: what was loaded is stored over zeros.
+        std::fill_n(memory.writing(map.address, total), total, std::byte{0});
+        const tma::Box back(map, std::array{x, y}, tma::Direction::store);
+        tma::store(back, loaded.window(), kShared, memory);
+        for (uint64_t row = 0; row < 9; ++row)
+          for (uint64_t i = 0; i < 384 * 6; ++i) {
+            const bool in_box = static_cast<int64_t>(row) >= y && static_cast<int64_t>(row) < y + 5 &&
+                                static_cast<int64_t>(i / 6) >= x && static_cast<int64_t>(i / 6) < x + 128;
+            const uint64_t at = row * map.strides_bytes[1] * 8 + i;
+            const uint32_t stored = std::to_integer<uint32_t>(*memory.reading(map.address + at / 8, 1)) >> at % 8 & 1;
+            if (stored != (in_box ? bit(tensor, at) : 0)) FAIL("bit " << i << " of row " << row << " is " << stored);
+          }
+      }
+}

@@ -189,10 +189,12 @@ TEST_CASE("directions and types that do not go together are refused") {
   });
   map = matrix(4096);
   map.type = TensorMapType::u4_align8;
-  check_fault(FaultCode::illegal_instruction, {"4-bit"}, [&] { box(map, {0, 0}, kReduce); });
+  check_fault(FaultCode::illegal_instruction, {"4 and 6 bits"}, [&] { box(map, {0, 0}, kReduce); });
   map.type = TensorMapType::u6_align16;
-  CHECK_THROWS_AS(box(map, {0, 0}), Unimplemented);
-  check_fault(FaultCode::illegal_instruction, {"16U6_ALIGN16B", "not executed"}, [&] { box(map, {0, 0}); });
+  check_fault(FaultCode::illegal_instruction, {"4 and 6 bits"}, [&] { box(map, {0, 0}, kReduce); });
+  check_fault(FaultCode::illegal_instruction, {"coordinate 64", "32 bytes"}, [&] { box(map, {64, 0}); });
+  map.type = TensorMapType::u4_align16;
+  check_fault(FaultCode::illegal_instruction, {"16U4_ALIGN16B is for loads only"}, [&] { box(map, {0, 0}, kStore); });
 
   // Interleave: coordinates count slices, of any number.
   map = matrix(4096);
