@@ -87,6 +87,7 @@ void issue(Warp& warp, const Instruction& instruction, int lane) {
     throw Trap(FaultCode::misaligned_address,
                fmt::format("{} bytes at shared address {:#x}: the address must be a multiple of {}", bytes, to, bytes),
                kSource);
+  if (cluster.drops(cluster.cta_of(to), cluster.origin(warp, lane), "an asynchronous store")) return;
   cluster.shared(to, bytes, Access::write);
   mbarrier::need_plausible(cluster.mbarrier_word(barrier, Access::atomic));
   Bytes value{};
@@ -98,6 +99,7 @@ void issue(Warp& warp, const Instruction& instruction, int lane) {
   warp.counters.bytes_into_shared += bytes;
   Cluster::Times times = cluster.draw_times();
   cluster.at(times.show, cluster.cta_of(to), who, {.signal = barrier}, [=, &cluster] {
+    if (cluster.drops(cluster.cta_of(to), who, "an asynchronous store")) return;
     std::byte* place = cluster.shared(to, bytes, Access::write);
     if (operation == Operation::store) {
       std::memcpy(place, value.data(), bytes);

@@ -88,7 +88,8 @@ Flow execute_arrive(Warp& warp, const Instruction& instruction) {
   for_lanes(warp.active, [&](int lane) {
     cluster.act_as(cluster.origin(warp, lane));
     uint32_t address = barrier_address(warp, instruction, lane);
-    uint64_t word = cluster.mbarrier_word(address, Access::atomic);
+    const bool remote = shared_rank(address) != warp.cta.rank;
+    uint64_t word = remote ? 0 : cluster.mbarrier_word(address, Access::atomic);
     uint32_t value =
         instruction.operand[1].present() ? static_cast<uint32_t>(warp.scalar(instruction.operand[1], lane)) : 1;
     bool expects = instruction.modifiers & kExpectTx;
@@ -96,7 +97,7 @@ Flow execute_arrive(Warp& warp, const Instruction& instruction) {
       throw Trap(FaultCode::launch_failure,
                  fmt::format("mbarrier.arrive with count {}: it must be 1..{}", value, mbarrier::kMaxCount),
                  "PTX ISA, mbarrier.arrive");
-    if (shared_rank(address) != warp.cta.rank) {
+    if (remote) {
       if (instruction.operand[0].present() || (instruction.modifiers & kNoComplete))
         throw Trap(FaultCode::illegal_instruction,
                    fmt::format("the mbarrier at {:#x} is another CTA's: a remote arrive returns no state", address),
@@ -139,9 +140,10 @@ Flow execute_tx(Warp& warp, const Instruction& instruction) {
   for_lanes(warp.active, [&](int lane) {
     cluster.act_as(cluster.origin(warp, lane));
     uint32_t address = barrier_address(warp, instruction, lane);
-    uint64_t word = cluster.mbarrier_word(address, Access::atomic);
+    const bool remote = shared_rank(address) != warp.cta.rank;
+    uint64_t word = remote ? 0 : cluster.mbarrier_word(address, Access::atomic);
     uint32_t bytes = static_cast<uint32_t>(warp.scalar(instruction.operand[1], lane));
-    if (shared_rank(address) != warp.cta.rank) {
+    if (remote) {
       cluster.mbarrier_remotely(warp, lane, address, expect ? "expect_tx" : "complete_tx",
                                 [bytes, expect](uint64_t now) {
                                   return expect ? mbarrier::expect_tx(now, bytes) : mbarrier::complete_tx(now, bytes);

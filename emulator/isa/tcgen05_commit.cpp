@@ -55,8 +55,10 @@ void issue_commit(Warp& warp, const Instruction& instruction, int lane) {
   Cluster& cluster = cta.cluster;
   const CtaGroup group = cta_group(cta, instruction.modifiers & kPair, "tcgen05.commit");
   const std::vector<uint32_t> barriers = barriers_of(warp, instruction, lane);
-  for (uint32_t barrier : barriers) cluster.mbarrier_word(barrier, Access::read);  // refuses a bad address at issue
-  Origin who = cluster.origin(warp, lane);
+  const Origin who = cluster.origin(warp, lane);
+  for (uint32_t barrier : barriers)
+    if (!cluster.drops(cluster.cta_of(barrier), who, "a commit"))
+      cluster.mbarrier_word(barrier, Access::read);  // refuses a bad address at issue
   warp.counters.commits++;
   Warp::TensorCoreWork& work = warp.tensor_core_work[static_cast<uint32_t>(lane)];
   const uint64_t complete = work.shown;
@@ -66,6 +68,7 @@ void issue_commit(Warp& warp, const Instruction& instruction, int lane) {
     Cluster::Order order{.chain = commit_chain(warp, lane, shared_rank(barrier)), .signal = barrier};
     if (work.number) order.after_chain = tensor_core_chain(group), order.after = work.number;
     cluster.at(time, cta, who, order, [&cluster, barrier, who] {
+      if (cluster.drops(cluster.cta_of(barrier), who, "a commit")) return;
       mbarrier::Outcome outcome = mbarrier::arrive(cluster.mbarrier_word(barrier, Access::atomic), 1);
       cluster.mbarrier_signal(barrier, who, "tcgen05.commit");
       cluster.mbarrier_store(barrier, outcome.word, outcome.completed);

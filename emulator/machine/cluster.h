@@ -59,6 +59,9 @@ class Cluster {
   Cta& cta_of(uint32_t shared_address);
   /// A CTA of several that has ended. (What a lone CTA leaves under way in its own shared memory harms no other here.)
   bool gone(const Cta& cta) const { return ctas.size() > 1 && cta.exited(); }
+  /// True when the CTA is gone, and a store or an arrive by `who` that comes this late reaches nobody: an H200 drops
+  /// it, and so does the emulator, with a remark; with LADDER_STRICT it throws Trap. `what`: "a remote arrive".
+  bool drops(const Cta& cta, const Origin& who, const char* what);
   /// Bytes behind a generic address, for one lane of `warp`.
   std::byte* generic(Warp& warp, int lane, uint64_t address, uint64_t bytes, Access access);
   std::byte* local(Warp& warp, int lane, uint64_t offset, uint64_t bytes);
@@ -245,10 +248,11 @@ class Cluster {
   bool asks_for_event_ = false, event_admitted_ = false;  // it stopped for an operation; the next one may pass
   uint64_t last_outside_read_ = 0;                        // clock
   uint32_t live_ctas_ = 0;
-  uint32_t missing_warps_ = 0;      // that have not arrived at the cluster barrier
-  bool cluster_arrivals_ = false;   // somebody has
-  std::vector<Group*> at_cluster_;  // groups that wait there
-  Origin current_;                  // who is executing, for traps
+  uint32_t missing_warps_ = 0;           // that have not arrived at the cluster barrier
+  bool cluster_arrivals_ = false;        // somebody has
+  std::vector<Group*> at_cluster_;       // groups that wait there
+  Origin current_;                       // who is executing, for traps
+  std::array<std::byte, 64> dropped_{};  // where stores go that nobody sees
   friend class Grid;
 };
 

@@ -161,6 +161,20 @@ std::string Device::take_printed() {
   return std::exchange(printed_, {});
 }
 
+void Device::remark(const std::string& text) {
+  std::lock_guard lock(print_mutex_);
+  ++remarks_[text];
+}
+
+std::string Device::take_remarks() {
+  std::lock_guard lock(print_mutex_);
+  std::string out;
+  for (const auto& [text, times] : std::exchange(remarks_, {}))
+    out += fmt::format("========= Emulated {}: note: {}{}\n", chip_.device_name.substr(7, 4), text,
+                       times == 1 ? "" : fmt::format(" ({} times)", times));
+  return out;
+}
+
 int Device::occupancy(const Kernel& kernel, uint32_t threads_per_block, uint32_t dynamic_shared_bytes) const {
   // CUDA programming guide, "Compute Capabilities", and the allocation units of the occupancy calculator: 256 registers
   // per warp, 128 bytes of shared memory.

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -94,6 +95,10 @@ class Device {
   void print(std::string_view text);
   std::string take_printed();
 
+  /// What went well here and on the chip, but by luck: kept with its count until somebody takes it, a line each.
+  void remark(const std::string& text);
+  std::string take_remarks();
+
   /// The heap of malloc() and free() in kernels. Its size is fixed when it is first used.
   DeviceHeap& heap() { return heap_; }
 
@@ -114,6 +119,7 @@ class Device {
   DeviceHeap heap_{memory_};
   std::mutex print_mutex_;
   std::string printed_;
+  std::map<std::string, uint64_t> remarks_;
 };
 
 }  // namespace emu

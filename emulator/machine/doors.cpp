@@ -4,6 +4,7 @@
 
 #include "emulator/machine/cluster.h"
 #include "emulator/machine/grid.h"
+#include "emulator/report/fault_report.h"
 
 namespace emu {
 Cta& Cluster::cta_of(uint32_t address) {
@@ -25,6 +26,17 @@ void refuse_gone(const Cta& cta, const char* what) {
              "CUDA C++ Programming Guide, Distributed Shared Memory: all operations must complete before a CTA exits");
 }
 
+bool Cluster::drops(const Cta& cta, const Origin& who, const char* what) {
+  if (!gone(cta)) return false;
+  if (grid.device.options().strict) refuse_gone(cta, "shared memory is used");
+  grid.device.remark(
+      fmt::format("{}: {} at {} came after its CTA of the cluster had ended and is lost, as on an H200, "
+                  "where it is a matter of time: let no CTA end while others still use its shared memory "
+                  "(a cluster barrier before the end)",
+                  grid.program.pretty_name, what, describe_location(grid.location(who.source))));
+  return true;
+}
+
 std::byte* Cluster::shared(uint32_t address, uint64_t bytes, Access access) {
   Cta& cta = cta_of(address);
   uint32_t offset = shared_offset(address);
@@ -36,7 +48,11 @@ std::byte* Cluster::shared(uint32_t address, uint64_t bytes, Access access) {
                     access == Access::read ? "read" : "write", bytes, address, reserved, cta.window_bytes - 1,
                     cta.window_bytes - reserved),
         "PTX ISA, shared state space");
-  if (gone(cta)) refuse_gone(cta, "shared memory is used");
+  if (gone(cta)) {
+    if (access != Access::write || bytes > dropped_.size() || !drops(cta, current_, "a store"))
+      refuse_gone(cta, "shared memory is used");
+    return dropped_.data();
+  }
   if (access == Access::write) note_effect();
   return cta.window.data() + offset;
 }

@@ -129,6 +129,7 @@ void Cluster::mbarrier_signal(uint32_t address, const Origin& who, const char* w
 
 void Cluster::mbarrier_remotely(Warp& warp, int lane, uint32_t address, const char* what,
                                 std::function<mbarrier::Outcome(uint64_t)> operation) {
+  if (drops(cta_of(address), origin(warp, lane), "a remote arrive")) return;
   // What is wrong already is so when it is issued, whatever the schedule.
   mbarrier::need_plausible(mbarrier_word(address, Access::atomic));
   Cta& from = warp.cta;
@@ -139,6 +140,7 @@ void Cluster::mbarrier_remotely(Warp& warp, int lane, uint32_t address, const ch
   at(from.remote_time, cta_of(address), who, {from.remote_chain, address},
      [this, &from, address, who, what, operation = std::move(operation)] {
        --from.remote_pending;
+       if (drops(cta_of(address), who, "a remote arrive")) return;
        mbarrier::Outcome outcome = operation(mbarrier_word(address, Access::atomic));
        mbarrier_signal(address, who, what);
        mbarrier_store(address, outcome.word, outcome.completed);

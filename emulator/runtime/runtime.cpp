@@ -52,10 +52,12 @@ Device& Runtime::device() {
 void Runtime::show_printed() {
   const std::lock_guard lock(mutex_);
   if (!device_) return;
-  const std::string text = device_->take_printed();
-  if (text.empty()) return;
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+  const std::string text = device_->take_printed(), remarks = device_->take_remarks();
+  if (!text.empty()) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+  }
+  if (!remarks.empty()) std::fwrite(remarks.data(), 1, remarks.size(), stderr);
 }
 
 void Runtime::poison(const Fault& fault) {
