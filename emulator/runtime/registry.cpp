@@ -1,26 +1,42 @@
 #include "emulator/runtime/registry.h"
 
+#include <dlfcn.h>
+#include <sys/auxv.h>
+
 #include <algorithm>
 
 namespace emu::runtime {
+namespace {
+
+// In the executable, as opposed to a shared library that it was linked with or has loaded.
+bool lies_in_executable(const void* address) {
+  Dl_info own{}, executable{};
+  return dladdr(address, &own) && dladdr(reinterpret_cast<void*>(getauxval(AT_ENTRY)), &executable) &&
+         own.dli_fbase == executable.dli_fbase;
+}
+
+}  // namespace
 
 void** Registry::add_image(const void* wrapper) {
   auto registered = std::make_unique<Registered>();
   registered->image = std::make_shared<Image>(wrapper);
+  registered->of_executable = lies_in_executable(wrapper);
   const std::lock_guard lock(mutex_);
   images_.push_back(std::move(registered));
   return reinterpret_cast<void**>(images_.back().get());
-}
-
-void Registry::forget(const Function* function) {
-  std::erase_if(functions_, [&](const auto& entry) { return entry.second == function; });
 }
 
 void Registry::remove_image(void** handle) {
   const std::lock_guard lock(mutex_);
   const Registered* registered = find(handle);
   if (!registered) return;
-  for (const auto& function : registered->functions) forget(function.get());
+  // By key, not by a search: a library may have registered tens of thousands. Two libraries with one template share a
+  // host address, which stands for the kernel of the later one.
+  for (const void* host_function : registered->host_functions) {
+    const auto found = functions_.find(host_function);
+    if (found != functions_.end() && found->second->image == registered->image) functions_.erase(found);
+  }
+  for (const auto& function : registered->functions) functions_.erase(function.get());
   std::erase_if(images_, [&](const auto& owned) { return owned.get() == registered; });
 }
 
@@ -43,6 +59,7 @@ void Registry::add_function(void** handle, const void* host_function, std::strin
   function->image = registered->image;
   function->name = std::move(name);
   functions_[host_function] = functions_[function.get()] = function.get();
+  registered->host_functions.push_back(host_function);
   registered->functions.push_back(std::move(function));
 }
 
@@ -69,7 +86,7 @@ void Registry::drop_adopted(const Image* image) {
   const std::lock_guard lock(mutex_);
   std::erase_if(adopted_, [&](const auto& function) {
     if (function->image.get() != image) return false;
-    forget(function.get());
+    functions_.erase(function.get());
     return true;
   });
 }
@@ -106,7 +123,7 @@ std::optional<std::string> Registry::objection(const Chip& chip) const {
   const std::lock_guard lock(mutex_);
   std::optional<std::string> first;
   for (const auto& registered : images_) {
-    if (registered->functions.empty()) continue;
+    if (!registered->of_executable || registered->functions.empty()) continue;
     auto objection = registered->image->objection(chip);
     if (!objection) return std::nullopt;
     if (!first) first = std::move(objection);

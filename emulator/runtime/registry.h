@@ -32,8 +32,8 @@ class Registry {
   const Symbol* symbol(const void* host_variable) const;
   std::vector<const Symbol*> managed_symbols(void** handle) const;
 
-  /// Why nothing at all of the program could run on `chip`: it registered kernels, and no image of theirs has PTX for
-  /// it.
+  /// Why nothing at all of the program could run on `chip`: its executable registered kernels, and no image of theirs
+  /// has PTX for it. Kernels of shared libraries do not count: the program may never launch them.
   std::optional<std::string> objection(const Chip& chip) const;
 
   void unload_all();
@@ -42,10 +42,11 @@ class Registry {
   struct Registered {
     std::shared_ptr<Image> image;
     std::vector<std::unique_ptr<Function>> functions;
-    std::map<const void*, Symbol> symbols;  // by host address
+    std::vector<const void*> host_functions;  // keys in functions_ that stand for one of them
+    std::map<const void*, Symbol> symbols;    // by host address
+    bool of_executable = false;
   };
   Registered* find(void** handle) const;  // needs mutex_
-  void forget(const Function* function);  // likewise
 
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Registered>> images_;

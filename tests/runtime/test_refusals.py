@@ -5,6 +5,7 @@ The libraries are put in front by LD_LIBRARY_PATH alone, as somebody without the
 
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -117,6 +118,30 @@ class OwnRuntime(Programs):
         toolkit = cmake_cache("cuda_runtime_library").rsplit("/", 1)[0]
         program = self.compile(["store.cu"], *SHARED, *BLACKWELL, f"-Xlinker=--disable-new-dtags,-rpath,{toolkit}")
         self.assert_refused(self.emulate(program), "rpath", "libcudart.so.13")
+
+
+class Libraries(Programs):
+    """What an interpreter loads does not end it: only the calls fail."""
+
+    SHARED_OBJECT = ("--shared", "-Xcompiler", "-fPIC")
+    LOAD = "import ctypes, sys\nprint([ctypes.CDLL(path).answer() for path in sys.argv[1:]])"
+
+    def call(self, *libraries):
+        return self.emulate(sys.executable, "-c", self.LOAD, *libraries)
+
+    def test_one_without_code_for_the_chip(self):
+        with_code = self.compile(["library.cu"], *SHARED, *self.SHARED_OBJECT, *BLACKWELL)
+        without = self.compile(["library.cu"], *SHARED, *self.SHARED_OBJECT, *HOPPER)
+        done = self.call(without, with_code, without)
+        self.assertEqual((done.returncode, done.stdout), (0, "[-209, 42, -209]\n"), done.stderr)
+        self.assertIn("compute_90a", done.stderr)
+
+    def test_one_with_a_runtime_of_its_own(self):
+        static = self.compile(["library.cu"], "-cudart", "static", *self.SHARED_OBJECT, *BLACKWELL)
+        done = self.call(static, self.compile(["library.cu"], *SHARED, *self.SHARED_OBJECT, *BLACKWELL))
+        self.assertEqual((done.returncode, done.stdout), (0, "[-801, 42]\n"), done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn("-cudart shared", done.stderr)
 
 
 class Environment(Programs):

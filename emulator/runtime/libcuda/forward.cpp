@@ -1,10 +1,13 @@
 #include "emulator/runtime/libcuda/forward.h"
 
 #include <dlfcn.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
+#include <set>
 #include <string>
 
 namespace emu::libcuda {
@@ -13,9 +16,13 @@ namespace {
 // cudaGetDriverEntryPointByVersion; the toolkit's runtime headers are not needed for it.
 using Find = int (*)(const char* symbol, void** function, unsigned version, unsigned long long flags, int* status);
 
-[[noreturn]] void refuse(const std::string& line) {
+void say(const std::string& line) {
   std::fflush(stdout);
   std::fprintf(stderr, "emulator: %s\n", line.c_str());
+}
+
+[[noreturn]] void refuse(const std::string& line) {
+  say(line);
   std::fflush(nullptr);
   _exit(2);
 }
@@ -46,7 +53,7 @@ void* find(const char* name, unsigned version) {
   return lookup(name, &function, version, 0, &status) == 0 ? function : nullptr;
 }
 
-void refuse_own_runtime(const void* caller) {
+CUresult refuse_own_runtime(const void* caller) {
   Dl_info info{};
   const bool known = dladdr(caller, &info) != 0 && info.dli_fname;
   const std::string name = known ? info.dli_fname : "this program";
@@ -54,11 +61,19 @@ void refuse_own_runtime(const void* caller) {
     refuse(name +
            " is not the emulator's: an rpath in the program beats the library path; rebuild without it, or with "
            "-Wl,--enable-new-dtags");
-  if (name.find(".so") != std::string::npos)
-    refuse(
-        name +
-        " carries a CUDA runtime of its own, linked statically, which the emulator cannot replace: use a build of it "
-        "with the shared runtime (nvcc -cudart shared) and PTX for the chip");
+  Dl_info executable{};
+  dladdr(reinterpret_cast<void*>(getauxval(AT_ENTRY)), &executable);
+  if (known && info.dli_fbase != executable.dli_fbase) {
+    // An interpreter may load a library of which it needs something else, so what fails is the call alone.
+    static std::mutex mutex;
+    static std::set<std::string> told;
+    const std::lock_guard lock(mutex);
+    if (told.insert(name).second)
+      say(name +
+          " carries a CUDA runtime of its own, linked statically, which the emulator cannot replace: use a build of it "
+          "with the shared runtime (nvcc -cudart shared) and PTX for the chip");
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
   refuse(
       name +
       " has the CUDA runtime linked into it, which the emulator cannot replace: rebuild it with nvcc -cudart shared");

@@ -4,6 +4,7 @@
 
 #pragma GCC visibility push(default)
 #include <cuda.h>
+#include <cudaProfiler.h>
 #pragma GCC visibility pop
 
 namespace emu::libcuda {
@@ -18,7 +19,8 @@ CUresult forward(const char* name, CUresult (*)(Parameters...), Arguments... arg
   return function ? function(arguments...) : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/// Ends the process: whoever called (`caller` is an address in it) brought its own CUDA runtime.
-[[noreturn]] void refuse_own_runtime(const void* caller);
+/// Whoever called (`caller` is an address in it) brought its own CUDA runtime. Ends the process when that is the
+/// program itself; of a library it may do without, it only says so, once for each.
+CUresult refuse_own_runtime(const void* caller);
 
 }  // namespace emu::libcuda
