@@ -139,6 +139,7 @@ TensorMap decode_tensor_map(const std::byte* object, uint64_t object_address) {
   Packed packed;
   std::memcpy(&packed, object, sizeof packed);
   if (packed.magic != kMagic || packed.version != kVersion) {
+    if (const auto map = decode_chip_tensor_map(object)) return *map;
     throw Trap(
         FaultCode::illegal_instruction,
         fmt::format(

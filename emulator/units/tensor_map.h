@@ -164,4 +164,8 @@ bool holds_tensor_map(const std::byte* object);
 /// bytes.
 TensorMap decode_tensor_map(const std::byte* object, uint64_t object_address);
 
+/// A map in the form that it has on the chip, as CuTe DSL's host code writes it; nothing when the bytes are none.
+/// decode_tensor_map takes these too.
+std::optional<TensorMap> decode_chip_tensor_map(const std::byte* object);
+
 }  // namespace emu

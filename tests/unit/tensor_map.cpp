@@ -338,3 +338,61 @@ TEST_CASE("swizzle formulas, bit by bit") {
     }
   }
 }
+
+TEST_CASE("maps in the chip's form, as CuTe DSL's host code writes them") {
+  using Words = std::array<uint64_t, 16>;
+  const auto decoded = [](const Words& words) {
+    return decode_tensor_map(reinterpret_cast<const std::byte*>(&words), 0);
+  };
+  constexpr uint64_t kLeft = 0x00005624bce8ab68;  // what was there before
+
+  // 256 rows of 256 fp16, boxes of 64 x 128.
+  Words words{0x7f990f993000, 0x0000002000246312, 0, 0, 0x000000ff000000ff, 0, 0x3f00000000000000, 0x7f, 4, kLeft, 5};
+  TensorMap map = decoded(words);
+  TensorMap wanted;
+  wanted.type = TensorMapType::float16;
+  wanted.swizzle = TensorMapSwizzle::b128;
+  wanted.promotion = TensorMapPromotion::l2_128b;
+  wanted.rank = 2;
+  wanted.address = 0x7f990f993000;
+  wanted.dims = {256, 256, 1, 1, 1};
+  wanted.strides_bytes = {0, 512, 0, 0, 0};
+  wanted.box = {64, 128, 1, 1, 1};
+  wanted.replaced = true;
+  CHECK(map == wanted);
+
+  // 2 x 256 x 128 bytes, and 2 x 256 x 256 bf16 with the 64-byte swizzle.
+  map = decoded({0x7f2af003e000, 0x0000000800046022, 0x800, 0, 0x000000ff0000007f, 1, 0x7f00000000000000, 0x7f});
+  CHECK(map.type == TensorMapType::uint8);
+  CHECK(map.dims == std::array<uint64_t, 5>{128, 256, 2, 1, 1});
+  CHECK(map.strides_bytes == std::array<uint64_t, 5>{0, 128, 0x8000, 0, 0});
+  CHECK(map.box == std::array<uint32_t, 5>{128, 128, 1, 1, 1});
+  map = decoded({0x7f2aef4c0000, 0x0000002000244522, 0x2000, 0, 0x000000ff000000ff, 1, 0x1f00000000000000, 0x7f});
+  CHECK(map.type == TensorMapType::bfloat16);
+  CHECK(map.swizzle == TensorMapSwizzle::b64);
+  CHECK(map.box == std::array<uint32_t, 5>{32, 128, 1, 1, 1});
+
+  // fp32 read as TF32, M-major (with atoms of 32 bytes) and K-major, and plain fp32.
+  words = {0x7f1cb7188000, 0x00000040000d63a2, 0x1000, 0, 0x0000003f000000ff, 0, 0x1f00000000000000, 0x1f};
+  CHECK(decoded(words).type == TensorMapType::tfloat32);
+  CHECK(decoded(words).swizzle == TensorMapSwizzle::b128_atom32);
+  words[1] = 0x00000010000563a2;
+  CHECK(decoded(words).type == TensorMapType::tfloat32);
+  CHECK(decoded(words).swizzle == TensorMapSwizzle::b128);
+  words[1] = 0x00000040002463a2;
+  CHECK(decoded(words).type == TensorMapType::float32);
+
+  // Anything in the other bits, and it is none.
+  for (const int bit : {0, 11, 15, 22}) {
+    Words other = words;
+    other[1] ^= uint64_t{1} << bit;
+    CHECK_THROWS_AS(decoded(other), Trap);
+  }
+  words[5] = 1;
+  words[4] = 0;
+  CHECK_NOTHROW(decoded(words));
+  words[7] = 0x1ff;  // a box of 2 in the third dimension is fine, one in the fourth of three is not
+  CHECK_NOTHROW(decoded(words));
+  words[7] = 0x100ff;
+  CHECK_THROWS_AS(decoded(words), Trap);
+}
