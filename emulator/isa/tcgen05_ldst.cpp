@@ -146,7 +146,11 @@ uint32_t tensor_address(Warp& warp, const Instruction& instruction, TmemShape sh
                  fmt::format("{}: the tensor-memory address differs between lanes of the warp", name),
                  "PTX ISA, tcgen05.ld: taddr must be the same for all threads of the warp");
   });
-  uint32_t lane = address >> 16, quarter = warp.index % 4;
+  // The quarter is the warp's, whatever the address says: code of NVIDIA's, and others', leaves it at 0 in all warps.
+  // An address that names another one was meant for another warp.
+  uint32_t quarter = warp.index % 4;
+  if ((address >> 16) / 32 % 4 == 0) address += quarter * 32 << 16;
+  uint32_t lane = address >> 16;
   if (lane / 32 % 4 != quarter)
     throw Trap(FaultCode::illegal_address,
                fmt::format("{} of lane {} by warp {}: a warp reaches lanes {} to {} only (its index mod 4, times 32)",

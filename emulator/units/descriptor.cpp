@@ -40,19 +40,19 @@ void check_reserved(uint64_t word, std::string_view operand, int first, int bits
       source);
 }
 
-/// The swizzle is a function of address bits 7 and up, so a tile's rows must start where its pattern starts. (wgmma on
-/// an H200 reads a tile anywhere by that function, and published kernels put theirs at multiples of 128 bytes, as TMA
-/// does too. Whether tcgen05 does so nobody here has seen.)
+/// The swizzle is a function of address bits 7 and up. Without a base offset a tile is read by that function wherever
+/// it starts, as TMA writes it: wgmma on an H200 does so, and examples of NVIDIA's for tcgen05 put their tiles at
+/// multiples of 128 bytes. A base offset says where the pattern starts, so the tile has to start there.
 void check_pattern(const MatrixDescriptor& descriptor, uint64_t word, std::string_view operand, const char* source) {
   const uint32_t mask = pattern_mask(descriptor.swizzle);
   const uint32_t phase = descriptor.start >> 7 & mask;
-  if (phase == (descriptor.base_offset & mask)) return;
+  if ((descriptor.base_offset & mask) == 0 || phase == (descriptor.base_offset & mask)) return;
   const uint32_t period = (mask + 1) * 128;
   refuse(word, operand,
          fmt::format(
              "it starts at {:#x}, {} bytes into a {}-byte period of the {} swizzle, but its base offset (bits 49-51) "
-             "is {}. Align the tile to {} bytes and leave the base offset 0, or set it to (pattern start >> 7) & 7",
-             descriptor.start, phase * 128, period, name(descriptor.swizzle), descriptor.base_offset, period),
+             "is {}. Leave it 0, or set it to (pattern start >> 7) & 7",
+             descriptor.start, phase * 128, period, name(descriptor.swizzle), descriptor.base_offset),
          source);
 }
 

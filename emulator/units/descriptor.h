@@ -72,8 +72,8 @@ struct MatrixDescriptor {
 };
 
 /// `operand` names the operand in messages ("A", "B"). Traps: bits 46-48 other than 0b001, reserved bits, layout 3, 5,
-/// 7, LBO mode 1 (sm_103a only), a start that is not on a pattern boundary while base offset says it is (or the
-/// reverse).
+/// 7, LBO mode 1 (sm_103a only), a base offset that says something else than the start. Without one, a tile may start
+/// anywhere in its swizzle's pattern.
 MatrixDescriptor decode_tcgen05_matrix_descriptor(uint64_t word, std::string_view operand);
 
 /// The sm_90a form: no version field, two layout bits. A tile may start anywhere in its swizzle's pattern.

@@ -99,7 +99,8 @@ InstructionDescriptor decode_block_scaled_descriptor(uint32_t word, const MmaFor
     refuse(word, "bit 2 says sparse, but the instruction is not tcgen05.mma.sp. Clear it");
   check_zero(word, 3, 1, "");
   check_zero(word, 6, 1, "");
-  if (fp4) check_zero(word, 12, 1, "");
+  // Bit 12 of the 4-bit kinds, 0 in the PTX ISA, is not looked at: CuTe DSL's builder calls it the version of sparsity,
+  // irrelevant for sm_100, and sets it.
   check_zero(word, 24, 3, ": M of these kinds is in bits 27-28, as M >> 7");
   check_zero(word, 31, 1, ": K = 96 exists on sm_103a only");
   if (!descriptor.scale_ue8m0 && (form.kind != MmaKind::mxf4nvf4 || form.block != 16))

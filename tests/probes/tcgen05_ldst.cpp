@@ -216,6 +216,29 @@ TEST_CASE("tcgen05.ld: registers are usable without a wait, wherever the schedul
   for (uint32_t lane = 0; lane < 32; ++lane) CHECK(got[lane] == (lane << 17) + 203);
 }
 
+TEST_CASE("tcgen05.ld and st: an address of lanes 0 to 31 is one of the warp's own quarter") {
+  // Warp 2 writes through the address without its quarter and reads through the one with it, and the other way round.
+  std::vector<uint32_t> got = probe::everywhere<uint32_t>(module(R"(
+    sub.u32 %r9, %r5, 0x400000;
+    mad.lo.u32 %x0, %r1, 10, 1;
+    mad.lo.u32 %x1, %r1, 10, 2;
+    tcgen05.st.sync.aligned.32x32b.x1.b32 [%r9+40], {%x0};
+    tcgen05.st.sync.aligned.32x32b.x1.b32 [%r5+41], {%x1};
+    tcgen05.wait::st.sync.aligned;
+    tcgen05.ld.sync.aligned.32x32b.x1.b32 {%x2}, [%r5+40];
+    tcgen05.ld.sync.aligned.32x32b.x1.b32 {%x3}, [%r9+41];
+    tcgen05.wait::ld.sync.aligned;
+    mad.wide.u32 %d1, %r1, 8, %d0;
+    st.global.v2.u32 [%d1], {%x2, %x3};
+)",
+                                                                 2),
+                                                          64, {}, {.block = {96, 1, 1}});
+  for (uint32_t lane = 0; lane < 32; ++lane) {
+    CHECK(got[2 * lane] == 10 * lane + 1);
+    CHECK(got[2 * lane + 1] == 10 * lane + 2);
+  }
+}
+
 TEST_CASE("tcgen05.ld with LADDER_STRICT: registers hold no value before wait::ld") {
   const std::string early = R"(
     tcgen05.ld.sync.aligned.32x32b.x1.b32 {%x0}, [%r5+3];
