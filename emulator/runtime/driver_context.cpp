@@ -11,6 +11,12 @@
 #include "emulator/units/tensor_map.h"
 
 namespace emu::runtime {
+
+CUcontext primary_context() {
+  static char place;
+  return reinterpret_cast<CUcontext>(&place);
+}
+
 namespace {
 
 std::atomic<bool> initialised = false;
@@ -18,15 +24,10 @@ std::atomic<int> retained = 0;
 std::atomic<unsigned> context_flags = 0;
 thread_local std::vector<CUcontext> context_stack;
 
-CUcontext primary() {
-  static char place;
-  return reinterpret_cast<CUcontext>(&place);
-}
-
 CUcontext current() {
   if (!context_stack.empty()) return context_stack.back();
   // A thread that used the runtime API has the primary context.
-  return Runtime::get().has_context() ? primary() : nullptr;
+  return Runtime::get().has_context() ? primary_context() : nullptr;
 }
 
 CUresult init(unsigned flags) {
@@ -101,11 +102,30 @@ CUresult can_access_peer(int* can, CUdevice device, CUdevice peer) {
   return device_call(device, [&] { return cudaDeviceCanAccessPeer(can, device, peer); });
 }
 
+CUresult device_by_pci_bus_id(CUdevice* device, const char* text) {
+  return device_call(0, [&] { return cudaDeviceGetByPCIBusId(device, text); });
+}
+
+CUresult peer_attribute(int* value, CUdevice_P2PAttribute attribute, CUdevice device, CUdevice peer) {
+  return device_call(device, [&] {
+    return cudaDeviceGetP2PAttribute(value, static_cast<cudaDeviceP2PAttr>(attribute), device, peer);
+  });
+}
+
+CUresult compute_capability(int* major, int* minor, CUdevice device) {
+  return device_call(device, [&] {
+    if (!major || !minor) return cudaErrorInvalidValue;
+    *major = Runtime::get().chip().major;
+    *minor = Runtime::get().chip().minor;
+    return cudaSuccess;
+  });
+}
+
 CUresult primary_retain(CUcontext* context, CUdevice device) {
   return device_call(device, [&] {
     if (!context) return cudaErrorInvalidValue;
     ++retained;
-    *context = primary();
+    *context = primary_context();
     return cudaSetDevice(device);
   });
 }
@@ -138,8 +158,8 @@ CUresult context_create(CUcontext* context, CUctxCreateParams* parameters, unsig
   return device_call(device, [&] {
     if (!context || parameters) return cudaErrorInvalidValue;
     context_flags = flags;
-    *context = primary();
-    context_stack.push_back(primary());
+    *context = primary_context();
+    context_stack.push_back(primary_context());
     return cudaSetDevice(device);
   });
 }
@@ -148,14 +168,20 @@ CUresult context_create_old(CUcontext* context, unsigned flags, CUdevice device)
   return context_create(context, nullptr, flags, device);
 }
 
+CUresult context_create_with_affinity(CUcontext* context, CUexecAffinityParam*, int parameters, unsigned flags,
+                                      CUdevice device) {
+  if (parameters != 0) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+  return context_create(context, nullptr, flags, device);
+}
+
 CUresult context_destroy(CUcontext context) {
-  if (context != primary()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context != primary_context()) return CUDA_ERROR_INVALID_CONTEXT;
   std::erase(context_stack, context);
   return CUDA_SUCCESS;
 }
 
 CUresult context_push(CUcontext context) {
-  if (context != primary()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context != primary_context()) return CUDA_ERROR_INVALID_CONTEXT;
   context_stack.push_back(context);
   return CUDA_SUCCESS;
 }
@@ -168,7 +194,7 @@ CUresult context_pop(CUcontext* context) {
 }
 
 CUresult context_set(CUcontext context) {
-  if (context && context != primary()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context && context != primary_context()) return CUDA_ERROR_INVALID_CONTEXT;
   if (!context_stack.empty()) context_stack.pop_back();
   if (context) context_stack.push_back(context);
   return CUDA_SUCCESS;
@@ -212,6 +238,34 @@ CUresult context_api_version(CUcontext, unsigned* version) {
   if (!version) return CUDA_ERROR_INVALID_VALUE;
   *version = 3020;  // what every context of this API has answered since CUDA 3.2
   return CUDA_SUCCESS;
+}
+
+CUresult context_id(CUcontext context, unsigned long long* id) {
+  if (!id || (context && context != primary_context())) return CUDA_ERROR_INVALID_VALUE;
+  *id = 1;
+  return CUDA_SUCCESS;
+}
+
+CUresult context_set_flags(unsigned flags) {
+  return driver([&] {
+    context_flags = flags;
+    return cudaSuccess;
+  });
+}
+
+CUresult context_get_cache(CUfunc_cache* config) {
+  return driver([&] { return cudaDeviceGetCacheConfig(reinterpret_cast<cudaFuncCache*>(config)); });
+}
+CUresult context_set_cache(CUfunc_cache config) {
+  return driver([&] { return cudaDeviceSetCacheConfig(static_cast<cudaFuncCache>(config)); });
+}
+CUresult reset_persisting_cache() {
+  return driver([] { return cudaCtxResetPersistingL2Cache(); });
+}
+
+// Profilers are not there; turning one on and off is not an error without one.
+CUresult profiler() {
+  return driver([] { return cudaSuccess; });
 }
 
 CUresult proc_address(const char* symbol, void** function, int version, cuuint64_t flags,
@@ -324,12 +378,16 @@ std::span<const DriverFunction> driver_functions_of_context() {
       entry<PFN_cuDeviceGetAttribute_v2000>("cuDeviceGetAttribute", 2000, get_device_attribute),
       entry<PFN_cuDeviceGetPCIBusId_v4010>("cuDeviceGetPCIBusId", 4010, device_pci_bus_id),
       entry<PFN_cuDeviceCanAccessPeer_v4000>("cuDeviceCanAccessPeer", 4000, can_access_peer),
+      entry<PFN_cuDeviceGetByPCIBusId_v4010>("cuDeviceGetByPCIBusId", 4010, device_by_pci_bus_id),
+      entry<PFN_cuDeviceGetP2PAttribute_v8000>("cuDeviceGetP2PAttribute", 8000, peer_attribute),
+      entry<PFN_cuDeviceComputeCapability_v2000>("cuDeviceComputeCapability", 2000, compute_capability),
       entry<PFN_cuDevicePrimaryCtxRetain_v7000>("cuDevicePrimaryCtxRetain", 7000, primary_retain),
       entry<PFN_cuDevicePrimaryCtxRelease_v11000>("cuDevicePrimaryCtxRelease", 7000, primary_release),
       entry<PFN_cuDevicePrimaryCtxReset_v11000>("cuDevicePrimaryCtxReset", 7000, primary_reset),
       entry<PFN_cuDevicePrimaryCtxSetFlags_v11000>("cuDevicePrimaryCtxSetFlags", 7000, primary_set_flags),
       entry<PFN_cuDevicePrimaryCtxGetState_v7000>("cuDevicePrimaryCtxGetState", 7000, primary_state),
       entry<PFN_cuCtxCreate_v3020>("cuCtxCreate", 3020, context_create_old),
+      entry<PFN_cuCtxCreate_v11040>("cuCtxCreate", 11040, context_create_with_affinity),
       entry<PFN_cuCtxCreate_v12050>("cuCtxCreate", 12050, context_create),
       entry<PFN_cuCtxDestroy_v4000>("cuCtxDestroy", 4000, context_destroy),
       entry<PFN_cuCtxPushCurrent_v4000>("cuCtxPushCurrent", 4000, context_push),
@@ -343,6 +401,13 @@ std::span<const DriverFunction> driver_functions_of_context() {
       entry<PFN_cuCtxSetLimit_v3010>("cuCtxSetLimit", 3010, context_set_limit),
       entry<PFN_cuCtxGetStreamPriorityRange_v5050>("cuCtxGetStreamPriorityRange", 5050, context_priorities),
       entry<PFN_cuCtxGetApiVersion_v3020>("cuCtxGetApiVersion", 3020, context_api_version),
+      entry<PFN_cuCtxGetId_v12000>("cuCtxGetId", 12000, context_id),
+      entry<PFN_cuCtxSetFlags_v12010>("cuCtxSetFlags", 12010, context_set_flags),
+      entry<PFN_cuCtxGetCacheConfig_v3020>("cuCtxGetCacheConfig", 3020, context_get_cache),
+      entry<PFN_cuCtxSetCacheConfig_v3020>("cuCtxSetCacheConfig", 3020, context_set_cache),
+      entry<PFN_cuCtxResetPersistingL2Cache_v11000>("cuCtxResetPersistingL2Cache", 11000, reset_persisting_cache),
+      entry<PFN_cuProfilerStart_v4000>("cuProfilerStart", 4000, profiler),
+      entry<PFN_cuProfilerStop_v4000>("cuProfilerStop", 4000, profiler),
       entry<PFN_cuTensorMapEncodeTiled_v12000>("cuTensorMapEncodeTiled", 12000, encode_tiled),
       entry<PFN_cuTensorMapEncodeIm2col_v12000>("cuTensorMapEncodeIm2col", 12000, encode_im2col),
       entry<PFN_cuTensorMapReplaceAddress_v12000>("cuTensorMapReplaceAddress", 12000, replace_address),

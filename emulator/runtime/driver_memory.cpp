@@ -1,7 +1,6 @@
-// Driver API: memory. Device addresses are numbers here and pointers in the runtime API; otherwise the two are the
-// same.
+// Driver API: memory and what is known of it. Device addresses are numbers here and pointers in the runtime API;
+// otherwise the two are the same.
 
-#include "emulator/runtime/api_copy.h"
 #include "emulator/runtime/driver_table.h"
 
 namespace emu::runtime {
@@ -68,102 +67,187 @@ CUresult address_range(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
   });
 }
 
+// Writes what `attribute` is of a place that CUDA knows; false for an attribute that is not emulated.
+bool write_attribute(void* value, CUpointer_attribute attribute, const cudaPointerAttributes& found, uint64_t address,
+                     const GlobalMemory::Allocation* allocation) {
+  const bool host = found.type == cudaMemoryTypeHost;
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+      *static_cast<CUcontext*>(value) = primary_context();
+      return true;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      *static_cast<CUmemorytype*>(value) = host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+      return true;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+      *static_cast<CUdeviceptr*>(value) = address;
+      return true;
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+      require(found.hostPointer != nullptr);
+      *static_cast<void**>(value) = found.hostPointer;
+      return true;
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+      *static_cast<unsigned*>(value) = 0;
+      return true;
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+      *static_cast<unsigned*>(value) = found.type == cudaMemoryTypeManaged;
+      return true;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      *static_cast<int*>(value) = 0;
+      return true;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      require(allocation != nullptr);
+      *static_cast<CUdeviceptr*>(value) = allocation->address;
+      return true;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      require(allocation != nullptr);
+      *static_cast<size_t*>(value) = allocation->bytes;
+      return true;
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+      *static_cast<unsigned*>(value) = 1;
+      return true;
+    // No memory is shared with other processes or devices.
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+      *static_cast<unsigned*>(value) = 0;
+      return true;
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+      *static_cast<uint64_t*>(value) = 0;
+      return true;
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+      *static_cast<unsigned*>(value) = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
+      return true;
+    default:
+      return false;
+  }
+}
+
+void pointer_attribute_of(Runtime& runtime, void* value, CUpointer_attribute attribute, CUdeviceptr address) {
+  require(value != nullptr);
+  cudaPointerAttributes found;
+  if (const cudaError_t error = cudaPointerGetAttributes(&found, to_pointer(address))) throw ApiError{error};
+  require(found.type != cudaMemoryTypeUnregistered);
+  if (!write_attribute(value, attribute, found, address, runtime.device().memory().find(address)))
+    throw ApiError{cudaErrorNotSupported, "pointer attribute " + std::to_string(static_cast<int>(attribute)) +
+                                              " of the driver API is not emulated"};
+}
+
 CUresult pointer_attribute(void* value, CUpointer_attribute attribute, CUdeviceptr address) {
-  return driver([&]() -> cudaError_t {
-    cudaPointerAttributes found;
-    if (!value) return cudaErrorInvalidValue;
-    if (const cudaError_t error = cudaPointerGetAttributes(&found, to_pointer(address))) return error;
-    if (found.type == cudaMemoryTypeUnregistered) return cudaErrorInvalidValue;
-    switch (attribute) {
-      case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        *static_cast<CUmemorytype*>(value) =
-            found.type == cudaMemoryTypeHost ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-        return cudaSuccess;
-      case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-        *static_cast<CUdeviceptr*>(value) = address;
-        return cudaSuccess;
-      case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-        if (!found.hostPointer) return cudaErrorInvalidValue;
-        *static_cast<void**>(value) = found.hostPointer;
-        return cudaSuccess;
-      case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-        *static_cast<unsigned*>(value) = found.type == cudaMemoryTypeManaged;
-        return cudaSuccess;
-      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        *static_cast<int*>(value) = 0;
-        return cudaSuccess;
-      default:
-        say("cuPointerGetAttribute: attribute " + std::to_string(static_cast<int>(attribute)) + " is not emulated");
-        return cudaErrorNotSupported;
-    }
-  });
+  return driver(
+      [&] { return answer([&](Runtime& runtime) { pointer_attribute_of(runtime, value, attribute, address); }); });
 }
 
-// -------------------------------------------------------------------------------------------------------------------
-// copies
-
-CUresult copy_plain(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
-  return driver([&] { return cudaMemcpy(to, from, bytes, kind); });
-}
-CUresult copy_async(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, CUstream stream) {
-  return driver([&] { return cudaMemcpyAsync(to, from, bytes, kind, stream); });
-}
-
-CUresult copy_any(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
-  return copy_plain(to_pointer(to), to_pointer(from), bytes, cudaMemcpyDefault);
-}
-CUresult copy_any_async(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  return copy_async(to_pointer(to), to_pointer(from), bytes, cudaMemcpyDefault, stream);
-}
-CUresult copy_to_device(CUdeviceptr to, const void* from, size_t bytes) {
-  return copy_plain(to_pointer(to), from, bytes, cudaMemcpyHostToDevice);
-}
-CUresult copy_to_device_async(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
-  return copy_async(to_pointer(to), from, bytes, cudaMemcpyHostToDevice, stream);
-}
-CUresult copy_to_host(void* to, CUdeviceptr from, size_t bytes) {
-  return copy_plain(to, to_pointer(from), bytes, cudaMemcpyDeviceToHost);
-}
-CUresult copy_to_host_async(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  return copy_async(to, to_pointer(from), bytes, cudaMemcpyDeviceToHost, stream);
-}
-CUresult copy_in_device(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
-  return copy_plain(to_pointer(to), to_pointer(from), bytes, cudaMemcpyDeviceToDevice);
-}
-CUresult copy_in_device_async(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  return copy_async(to_pointer(to), to_pointer(from), bytes, cudaMemcpyDeviceToDevice, stream);
-}
-
-// --------------------------------------------------------------------------------------------------------------------
-// fills
-
-CUresult fill_elements(CUdeviceptr to, uint32_t value, size_t value_bytes, size_t count, CUstream stream, Wait wait) {
+// Of a place that CUDA does not know, each attribute is zero, but for the device.
+CUresult pointer_attributes(unsigned count, CUpointer_attribute* attributes, void** values, CUdeviceptr address) {
   return driver([&] {
     return answer([&](Runtime& runtime) {
-      require(to % value_bytes == 0);
-      const size_t bytes = count * value_bytes;
-      fill(runtime, {to_pointer(to), bytes, bytes}, value, value_bytes, {bytes}, *runtime.streams.find(stream), wait);
+      require(count && attributes && values);
+      cudaPointerAttributes found;
+      if (const cudaError_t error = cudaPointerGetAttributes(&found, to_pointer(address))) throw ApiError{error};
+      for (unsigned i = 0; i < count; ++i) {
+        if (found.type != cudaMemoryTypeUnregistered) {
+          if (attributes[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER && !found.hostPointer)
+            *static_cast<void**>(values[i]) = nullptr;
+          else
+            pointer_attribute_of(runtime, values[i], attributes[i], address);
+          continue;
+        }
+        switch (attributes[i]) {
+          case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+            *static_cast<int*>(values[i]) = CU_DEVICE_INVALID;
+            break;
+          case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+          case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+          case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+          case CU_POINTER_ATTRIBUTE_MAPPED:
+          case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+          case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+          case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+            *static_cast<unsigned*>(values[i]) = 0;
+            break;
+          default:
+            *static_cast<uint64_t*>(values[i]) = 0;
+        }
+      }
     });
   });
 }
 
-CUresult fill_8(CUdeviceptr to, unsigned char value, size_t count) {
-  return fill_elements(to, value, 1, count, CU_STREAM_LEGACY, Wait::as_the_plain_call);
+// Copies of memory that asks for it would wait; here each copy waits for all that it must anyway.
+CUresult set_pointer_attribute(const void* value, CUpointer_attribute attribute, CUdeviceptr address) {
+  return driver([&] {
+    return answer([&](Runtime& runtime) {
+      require(value && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && runtime.device().memory().find(address));
+    });
+  });
 }
-CUresult fill_16(CUdeviceptr to, unsigned short value, size_t count) {
-  return fill_elements(to, value, 2, count, CU_STREAM_LEGACY, Wait::as_the_plain_call);
+
+// -------------------------------------------------------------------------------------------------------------------
+// pools
+
+static_assert(sizeof(CUmemPoolProps) == sizeof(cudaMemPoolProps) && sizeof(CUmemLocation) == sizeof(cudaMemLocation) &&
+                  sizeof(CUmemAccessDesc) == sizeof(cudaMemAccessDesc),
+              "the two APIs share these");
+
+CUresult alloc_from_pool(CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream) {
+  return driver([&] { return cudaMallocFromPoolAsync(to_pointer(address), bytes, pool, stream); });
 }
-CUresult fill_32(CUdeviceptr to, unsigned value, size_t count) {
-  return fill_elements(to, value, 4, count, CU_STREAM_LEGACY, Wait::as_the_plain_call);
+CUresult default_pool(CUmemoryPool* pool, CUdevice device) {
+  return driver([&] { return cudaDeviceGetDefaultMemPool(pool, device); });
 }
-CUresult fill_8_async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
-  return fill_elements(to, value, 1, count, stream, Wait::as_the_async_call);
+CUresult current_pool(CUmemoryPool* pool, CUdevice device) {
+  return driver([&] { return cudaDeviceGetMemPool(pool, device); });
 }
-CUresult fill_16_async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream) {
-  return fill_elements(to, value, 2, count, stream, Wait::as_the_async_call);
+CUresult set_current_pool(CUdevice device, CUmemoryPool pool) {
+  return driver([&] { return cudaDeviceSetMemPool(device, pool); });
 }
-CUresult fill_32_async(CUdeviceptr to, unsigned value, size_t count, CUstream stream) {
-  return fill_elements(to, value, 4, count, stream, Wait::as_the_async_call);
+CUresult pool_create(CUmemoryPool* pool, const CUmemPoolProps* properties) {
+  return driver([&] { return cudaMemPoolCreate(pool, reinterpret_cast<const cudaMemPoolProps*>(properties)); });
+}
+CUresult pool_destroy(CUmemoryPool pool) {
+  return driver([&] { return cudaMemPoolDestroy(pool); });
+}
+CUresult pool_trim(CUmemoryPool pool, size_t bytes) {
+  return driver([&] { return cudaMemPoolTrimTo(pool, bytes); });
+}
+CUresult pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
+  return driver([&] { return cudaMemPoolGetAttribute(pool, static_cast<cudaMemPoolAttr>(attribute), value); });
+}
+CUresult set_pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
+  return driver([&] { return cudaMemPoolSetAttribute(pool, static_cast<cudaMemPoolAttr>(attribute), value); });
+}
+CUresult set_pool_access(CUmemoryPool pool, const CUmemAccessDesc* map, size_t count) {
+  return driver([&] { return cudaMemPoolSetAccess(pool, reinterpret_cast<const cudaMemAccessDesc*>(map), count); });
+}
+CUresult pool_access(CUmemAccess_flags* flags, CUmemoryPool pool, CUmemLocation* location) {
+  return driver([&] {
+    return cudaMemPoolGetAccess(reinterpret_cast<cudaMemAccessFlags*>(flags), pool,
+                                reinterpret_cast<cudaMemLocation*>(location));
+  });
+}
+
+// -------------------------------------------------------------------------------------------------------------------
+// hints on managed memory
+
+cudaMemLocation to_runtime(CUmemLocation location) {
+  return {static_cast<cudaMemLocationType>(location.type), {location.id}};
+}
+CUmemLocation location_of(CUdevice device) {
+  return {device == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE, {device}};
+}
+
+CUresult advise(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUmemLocation location) {
+  return driver([&] {
+    return cudaMemAdvise(to_pointer(address), bytes, static_cast<cudaMemoryAdvise>(advice), to_runtime(location));
+  });
+}
+CUresult advise_old(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUdevice device) {
+  return advise(address, bytes, advice, location_of(device));
+}
+CUresult prefetch(CUdeviceptr address, size_t bytes, CUmemLocation location, unsigned flags, CUstream stream) {
+  return driver([&] { return cudaMemPrefetchAsync(to_pointer(address), bytes, to_runtime(location), flags, stream); });
+}
+CUresult prefetch_old(CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream) {
+  return prefetch(address, bytes, location_of(device), 0, stream);
 }
 
 }  // namespace
@@ -186,20 +270,23 @@ std::span<const DriverFunction> driver_functions_of_memory() {
       entry<PFN_cuMemGetInfo_v3020>("cuMemGetInfo", 3020, memory_info),
       entry<PFN_cuMemGetAddressRange_v3020>("cuMemGetAddressRange", 3020, address_range),
       entry<PFN_cuPointerGetAttribute_v4000>("cuPointerGetAttribute", 4000, pointer_attribute),
-      entry<PFN_cuMemcpy_v4000>("cuMemcpy", 4000, copy_any),
-      entry<PFN_cuMemcpyAsync_v4000>("cuMemcpyAsync", 4000, copy_any_async),
-      entry<PFN_cuMemcpyHtoD_v3020>("cuMemcpyHtoD", 3020, copy_to_device),
-      entry<PFN_cuMemcpyHtoDAsync_v3020>("cuMemcpyHtoDAsync", 3020, copy_to_device_async),
-      entry<PFN_cuMemcpyDtoH_v3020>("cuMemcpyDtoH", 3020, copy_to_host),
-      entry<PFN_cuMemcpyDtoHAsync_v3020>("cuMemcpyDtoHAsync", 3020, copy_to_host_async),
-      entry<PFN_cuMemcpyDtoD_v3020>("cuMemcpyDtoD", 3020, copy_in_device),
-      entry<PFN_cuMemcpyDtoDAsync_v3020>("cuMemcpyDtoDAsync", 3020, copy_in_device_async),
-      entry<PFN_cuMemsetD8_v3020>("cuMemsetD8", 3020, fill_8),
-      entry<PFN_cuMemsetD16_v3020>("cuMemsetD16", 3020, fill_16),
-      entry<PFN_cuMemsetD32_v3020>("cuMemsetD32", 3020, fill_32),
-      entry<PFN_cuMemsetD8Async_v3020>("cuMemsetD8Async", 3020, fill_8_async),
-      entry<PFN_cuMemsetD16Async_v3020>("cuMemsetD16Async", 3020, fill_16_async),
-      entry<PFN_cuMemsetD32Async_v3020>("cuMemsetD32Async", 3020, fill_32_async),
+      entry<PFN_cuPointerGetAttributes_v7000>("cuPointerGetAttributes", 7000, pointer_attributes),
+      entry<PFN_cuPointerSetAttribute_v6000>("cuPointerSetAttribute", 6000, set_pointer_attribute),
+      entry<PFN_cuMemAllocFromPoolAsync_v11020>("cuMemAllocFromPoolAsync", 11020, alloc_from_pool),
+      entry<PFN_cuDeviceGetDefaultMemPool_v11020>("cuDeviceGetDefaultMemPool", 11020, default_pool),
+      entry<PFN_cuDeviceGetMemPool_v11020>("cuDeviceGetMemPool", 11020, current_pool),
+      entry<PFN_cuDeviceSetMemPool_v11020>("cuDeviceSetMemPool", 11020, set_current_pool),
+      entry<PFN_cuMemPoolCreate_v11020>("cuMemPoolCreate", 11020, pool_create),
+      entry<PFN_cuMemPoolDestroy_v11020>("cuMemPoolDestroy", 11020, pool_destroy),
+      entry<PFN_cuMemPoolTrimTo_v11020>("cuMemPoolTrimTo", 11020, pool_trim),
+      entry<PFN_cuMemPoolGetAttribute_v11020>("cuMemPoolGetAttribute", 11020, pool_attribute),
+      entry<PFN_cuMemPoolSetAttribute_v11020>("cuMemPoolSetAttribute", 11020, set_pool_attribute),
+      entry<PFN_cuMemPoolSetAccess_v11020>("cuMemPoolSetAccess", 11020, set_pool_access),
+      entry<PFN_cuMemPoolGetAccess_v11020>("cuMemPoolGetAccess", 11020, pool_access),
+      entry<PFN_cuMemAdvise_v8000>("cuMemAdvise", 8000, advise_old),
+      entry<PFN_cuMemAdvise_v12020>("cuMemAdvise", 12020, advise),
+      entry<PFN_cuMemPrefetchAsync_v8000>("cuMemPrefetchAsync", 8000, prefetch_old),
+      entry<PFN_cuMemPrefetchAsync_v12020>("cuMemPrefetchAsync", 12020, prefetch),
   };
   return table;
 }

@@ -1,4 +1,4 @@
-// Driver API: modules, kernels, launches.
+// Driver API: modules, libraries, launches.
 
 #include "emulator/runtime/driver_table.h"
 #include "emulator/runtime/launch.h"
@@ -78,81 +78,34 @@ CUresult library_global(CUdeviceptr* address, size_t* bytes, CUlibrary library, 
                                 name);
   });
 }
-CUresult kernel_function(CUfunction* function, CUkernel kernel) {
-  return driver([&] { return cudaGetFuncBySymbol(reinterpret_cast<cudaFunction_t*>(function), kernel); });
-}
-
-CUresult function_attribute(int* value, CUfunction_attribute attribute, CUfunction function) {
-  return driver([&]() -> cudaError_t {
-    cudaFuncAttributes found;
-    if (!value) return cudaErrorInvalidValue;
-    if (const cudaError_t error = cudaFuncGetAttributes(&found, function)) return error;
-    switch (attribute) {
-      case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-        *value = found.maxThreadsPerBlock;
-        break;
-      case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-        *value = static_cast<int>(found.sharedSizeBytes);
-        break;
-      case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
-        *value = static_cast<int>(found.constSizeBytes);
-        break;
-      case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
-        *value = static_cast<int>(found.localSizeBytes);
-        break;
-      case CU_FUNC_ATTRIBUTE_NUM_REGS:
-        *value = found.numRegs;
-        break;
-      case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-        *value = found.ptxVersion;
-        break;
-      case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-        *value = found.binaryVersion;
-        break;
-      case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
-        *value = found.cacheModeCA;
-        break;
-      case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        *value = found.maxDynamicSharedSizeBytes;
-        break;
-      case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-        *value = found.preferredShmemCarveout;
-        break;
-      case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
-        *value = found.clusterDimMustBeSet;
-        break;
-      case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
-        *value = found.requiredClusterWidth;
-        break;
-      case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
-        *value = found.requiredClusterHeight;
-        break;
-      case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
-        *value = found.requiredClusterDepth;
-        break;
-      case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
-        *value = found.nonPortableClusterSizeAllowed;
-        break;
-      case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-        *value = found.clusterSchedulingPolicyPreference;
-        break;
-      default:
-        return cudaErrorInvalidValue;
-    }
-    return cudaSuccess;
+CUresult library_module(CUmodule* module, CUlibrary library) {
+  return driver([&] {
+    return answer([&](Runtime& runtime) {
+      require(module != nullptr);
+      runtime.libraries.find(library);
+      *module = reinterpret_cast<CUmodule>(library);  // the two handles are one here
+    });
   });
 }
-
-CUresult set_function_attribute(CUfunction function, CUfunction_attribute attribute, int value) {
-  return driver([&] { return cudaFuncSetAttribute(function, static_cast<cudaFuncAttribute>(attribute), value); });
+CUresult library_kernel_count(unsigned* count, CUlibrary library) {
+  return driver([&] { return cudaLibraryGetKernelCount(count, reinterpret_cast<cudaLibrary_t>(library)); });
 }
-
-CUresult set_function_cache(CUfunction function, CUfunc_cache) {
-  return driver([&] { return cudaFuncSetCacheConfig(function, cudaFuncCachePreferNone); });
+CUresult library_kernels(CUkernel* kernels, unsigned count, CUlibrary library) {
+  return driver([&] {
+    return cudaLibraryEnumerateKernels(reinterpret_cast<cudaKernel_t*>(kernels), count,
+                                       reinterpret_cast<cudaLibrary_t>(library));
+  });
 }
-
-CUresult function_name(const char** name, CUfunction function) {
-  return driver([&] { return cudaFuncGetName(name, function); });
+CUresult module_function_count(unsigned* count, CUmodule module) {
+  return library_kernel_count(count, reinterpret_cast<CUlibrary>(module));
+}
+CUresult module_functions(CUfunction* functions, unsigned count, CUmodule module) {
+  return library_kernels(reinterpret_cast<CUkernel*>(functions), count, reinterpret_cast<CUlibrary>(module));
+}
+CUresult loading_mode(CUmoduleLoadingMode* mode) {
+  if (!mode) return CUDA_ERROR_INVALID_VALUE;
+  *mode = CU_MODULE_LAZY_LOADING;
+  return CUDA_SUCCESS;
 }
 
 // `extra` holds pairs of a key and a value, and says where packed parameters lie.
@@ -199,15 +152,7 @@ CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, un
 
 CUresult launch_kernel_ex(const CUlaunchConfig* wanted, CUfunction function, void** parameters, void** extra) {
   if (!wanted) return CUDA_ERROR_INVALID_VALUE;
-  static_assert(sizeof(CUlaunchAttribute) == sizeof(cudaLaunchAttribute), "the two APIs share the attributes");
-  cudaLaunchConfig_t config{};
-  config.gridDim = {wanted->gridDimX, wanted->gridDimY, wanted->gridDimZ};
-  config.blockDim = {wanted->blockDimX, wanted->blockDimY, wanted->blockDimZ};
-  config.dynamicSmemBytes = wanted->sharedMemBytes;
-  config.stream = wanted->hStream;
-  config.attrs = reinterpret_cast<cudaLaunchAttribute*>(wanted->attrs);
-  config.numAttrs = wanted->numAttrs;
-  return launch_with(function, config, parameters, extra);
+  return launch_with(function, to_runtime(*wanted), parameters, extra);
 }
 
 CUresult launch_cooperative(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
@@ -219,18 +164,19 @@ CUresult launch_cooperative(CUfunction function, unsigned grid_x, unsigned grid_
   });
 }
 
-CUresult occupancy(int* blocks, CUfunction function, int block_size, size_t shared_bytes) {
-  return driver(
-      [&] { return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block_size, shared_bytes); });
-}
-
-CUresult occupancy_with_flags(int* blocks, CUfunction function, int block_size, size_t shared_bytes, unsigned flags) {
-  return driver([&] {
-    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_size, shared_bytes, flags);
-  });
-}
-
 }  // namespace
+
+cudaLaunchConfig_t to_runtime(const CUlaunchConfig& wanted) {
+  static_assert(sizeof(CUlaunchAttribute) == sizeof(cudaLaunchAttribute), "the two APIs share the attributes");
+  cudaLaunchConfig_t config{};
+  config.gridDim = {wanted.gridDimX, wanted.gridDimY, wanted.gridDimZ};
+  config.blockDim = {wanted.blockDimX, wanted.blockDimY, wanted.blockDimZ};
+  config.dynamicSmemBytes = wanted.sharedMemBytes;
+  config.stream = wanted.hStream;
+  config.attrs = reinterpret_cast<cudaLaunchAttribute*>(wanted.attrs);
+  config.numAttrs = wanted.numAttrs;
+  return config;
+}
 
 std::span<const DriverFunction> driver_functions_of_modules() {
   static const DriverFunction table[] = {
@@ -246,18 +192,15 @@ std::span<const DriverFunction> driver_functions_of_modules() {
       entry<PFN_cuLibraryUnload_v12000>("cuLibraryUnload", 12000, library_unload),
       entry<PFN_cuLibraryGetKernel_v12000>("cuLibraryGetKernel", 12000, library_kernel),
       entry<PFN_cuLibraryGetGlobal_v12000>("cuLibraryGetGlobal", 12000, library_global),
-      entry<PFN_cuKernelGetFunction_v12000>("cuKernelGetFunction", 12000, kernel_function),
-      entry<PFN_cuFuncGetAttribute_v2020>("cuFuncGetAttribute", 2020, function_attribute),
-      entry<PFN_cuFuncSetAttribute_v9000>("cuFuncSetAttribute", 9000, set_function_attribute),
-      entry<PFN_cuFuncSetCacheConfig_v3000>("cuFuncSetCacheConfig", 3000, set_function_cache),
-      entry<PFN_cuFuncGetName_v12030>("cuFuncGetName", 12030, function_name),
+      entry<PFN_cuLibraryGetModule_v12000>("cuLibraryGetModule", 12000, library_module),
+      entry<PFN_cuLibraryGetKernelCount_v12040>("cuLibraryGetKernelCount", 12040, library_kernel_count),
+      entry<PFN_cuLibraryEnumerateKernels_v12040>("cuLibraryEnumerateKernels", 12040, library_kernels),
+      entry<PFN_cuModuleGetFunctionCount_v12040>("cuModuleGetFunctionCount", 12040, module_function_count),
+      entry<PFN_cuModuleEnumerateFunctions_v12040>("cuModuleEnumerateFunctions", 12040, module_functions),
+      entry<PFN_cuModuleGetLoadingMode_v11070>("cuModuleGetLoadingMode", 11070, loading_mode),
       entry<PFN_cuLaunchKernel_v4000>("cuLaunchKernel", 4000, launch_kernel),
       entry<PFN_cuLaunchKernelEx_v11060>("cuLaunchKernelEx", 11060, launch_kernel_ex),
       entry<PFN_cuLaunchCooperativeKernel_v9000>("cuLaunchCooperativeKernel", 9000, launch_cooperative),
-      entry<PFN_cuOccupancyMaxActiveBlocksPerMultiprocessor_v6050>("cuOccupancyMaxActiveBlocksPerMultiprocessor", 6050,
-                                                                   occupancy),
-      entry<PFN_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags_v7000>(
-          "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", 7000, occupancy_with_flags),
   };
   return table;
 }

@@ -3,6 +3,7 @@
 // and our libcuda.so.1 all hand out what is in it, so a program sees one device however it asks.
 
 #include <cuda.h>
+#include <cudaProfilerTypedefs.h>
 #include <cudaTypedefs.h>
 
 #include <span>
@@ -25,6 +26,9 @@ const DriverFunction* find_driver_function(std::string_view name, unsigned versi
 
 /// The groups of the table.
 std::span<const DriverFunction> driver_functions_of_context();
+std::span<const DriverFunction> driver_functions_of_copies();
+std::span<const DriverFunction> driver_functions_of_kernels();
+std::span<const DriverFunction> driver_functions_of_linking();
 std::span<const DriverFunction> driver_functions_of_memory();
 std::span<const DriverFunction> driver_functions_of_modules();
 std::span<const DriverFunction> driver_functions_of_streams();
@@ -37,6 +41,12 @@ DriverFunction entry(std::string_view name, unsigned since, std::type_identity_t
 
 /// Runtime and driver share their numbers, but for those that only the runtime has.
 CUresult to_result(cudaError_t error);
+
+/// The driver's description of a launch as the runtime's. The attributes stay where they are.
+cudaLaunchConfig_t to_runtime(const CUlaunchConfig& wanted);
+
+/// The one context there is.
+CUcontext primary_context();
 
 /// CUDA_ERROR_NOT_INITIALIZED before cuInit, CUDA_ERROR_INVALID_CONTEXT without a current context.
 CUresult driver_state(bool needs_context);

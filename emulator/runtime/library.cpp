@@ -38,6 +38,13 @@ Library& Libraries::find(const void* handle) {
   return *found->second;
 }
 
+Library* Libraries::owner(const Image* image) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [handle, library] : live_)
+    if (library->image.get() == image) return library.get();
+  throw ApiError{cudaErrorInvalidResourceHandle};
+}
+
 void Libraries::unload(Runtime& runtime, const void* handle) {
   const std::shared_ptr<Image> image = find(handle).image;
   runtime.queue.wait_all();

@@ -28,6 +28,9 @@ class Libraries {
   /// Throws cudaErrorInvalidResourceHandle.
   Library& find(const void* handle);
 
+  /// The handle of the library that `image` came from. Throws cudaErrorInvalidResourceHandle.
+  Library* owner(const Image* image);
+
   /// Throws cudaErrorSymbolNotFound.
   Function* function(Runtime& runtime, const void* handle, const char* name);
   Variable variable(Runtime& runtime, const void* handle, const char* name);

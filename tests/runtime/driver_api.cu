@@ -167,9 +167,228 @@ static void tensor_maps() {
   expect_success(cudaFree(memory));
 }
 
+// Libraries and kernels of the newer interface; a module and a library, a kernel and a function have much in common.
+static void libraries() {
+  const auto load = entry<PFN_cuLibraryLoadData_v12000>("cuLibraryLoadData");
+  const auto unload = entry<PFN_cuLibraryUnload_v12000>("cuLibraryUnload");
+  CUlibrary library;
+  expect_result(load(&library, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0), CUDA_SUCCESS);
+
+  unsigned count = 0;
+  expect_result(entry<PFN_cuLibraryGetKernelCount_v12040>("cuLibraryGetKernelCount", 13000)(&count, library),
+                CUDA_SUCCESS);
+  expect_equal(count, 1u);
+  CUkernel kernel, listed = nullptr;
+  expect_result(entry<PFN_cuLibraryGetKernel_v12000>("cuLibraryGetKernel")(&kernel, library, "twice"), CUDA_SUCCESS);
+  expect_result(entry<PFN_cuLibraryEnumerateKernels_v12040>("cuLibraryEnumerateKernels", 13000)(&listed, 1, library),
+                CUDA_SUCCESS);
+  expect(listed == kernel, "the one kernel");
+  const char* name = nullptr;
+  expect_result(entry<PFN_cuKernelGetName_v12030>("cuKernelGetName", 13000)(&name, kernel), CUDA_SUCCESS);
+  expect(name && std::strcmp(name, "twice") == 0, "its name");
+  CUlibrary owner = nullptr;
+  expect_result(entry<PFN_cuKernelGetLibrary_v12050>("cuKernelGetLibrary", 13000)(&owner, kernel), CUDA_SUCCESS);
+  expect(owner == library, "its library");
+
+  const auto parameter = entry<PFN_cuKernelGetParamInfo_v12040>("cuKernelGetParamInfo", 13000);
+  size_t offset = 0, bytes = 0;
+  expect_result(parameter(kernel, 1, &offset, &bytes), CUDA_SUCCESS);
+  expect_equal(offset, size_t{8});
+  expect_equal(bytes, size_t{4});
+  expect_result(parameter(kernel, 2, &offset, &bytes), CUDA_ERROR_INVALID_VALUE);
+
+  const auto get = entry<PFN_cuKernelGetAttribute_v12000>("cuKernelGetAttribute");
+  const auto set = entry<PFN_cuKernelSetAttribute_v12000>("cuKernelSetAttribute");
+  int value = 0;
+  expect_result(get(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel, 0), CUDA_SUCCESS);
+  expect_equal(value, 1024);
+  expect_result(set(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100000, kernel, 0), CUDA_SUCCESS);
+  expect_result(get(&value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kernel, 0), CUDA_SUCCESS);
+  expect_equal(value, 100000);
+  expect_result(get(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, kernel, 1), CUDA_ERROR_INVALID_DEVICE);
+
+  CUfunction function;
+  expect_result(entry<PFN_cuKernelGetFunction_v12000>("cuKernelGetFunction")(&function, kernel), CUDA_SUCCESS);
+  CUmodule module = nullptr, of_function = nullptr;
+  expect_result(entry<PFN_cuLibraryGetModule_v12000>("cuLibraryGetModule")(&module, library), CUDA_SUCCESS);
+  expect_result(entry<PFN_cuFuncGetModule_v11000>("cuFuncGetModule")(&of_function, function), CUDA_SUCCESS);
+  expect(module && module == of_function, "the library's module");
+  expect_result(entry<PFN_cuFuncLoad_v12040>("cuFuncLoad", 13000)(function), CUDA_SUCCESS);
+  CUfunctionLoadingState state = CU_FUNCTION_LOADING_STATE_UNLOADED;
+  expect_result(entry<PFN_cuFuncIsLoaded_v12040>("cuFuncIsLoaded", 13000)(&state, function), CUDA_SUCCESS);
+  expect(state == CU_FUNCTION_LOADING_STATE_LOADED, "loaded");
+
+  int grid = 0, block = 0;
+  const auto potential = entry<PFN_cuOccupancyMaxPotentialBlockSize_v6050>("cuOccupancyMaxPotentialBlockSize");
+  expect_result(potential(&grid, &block, function, nullptr, 0, 0), CUDA_SUCCESS);
+  expect(block > 0 && block % 32 == 0 && grid > 0, "a block size");
+  expect_result(potential(&grid, &block, function, nullptr, 0, 20), CUDA_SUCCESS);
+  expect_equal(block, 20);
+  expect_result(unload(library), CUDA_SUCCESS);
+}
+
+// One PTX text needs no linking; what comes out can be loaded, whatever it is.
+static void linking() {
+  CUlinkState state;
+  char messages[256] = "";
+  CUjit_option options[] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {messages, reinterpret_cast<void*>(sizeof messages)};
+  expect_result(entry<PFN_cuLinkCreate_v6050>("cuLinkCreate")(2, options, values, &state), CUDA_SUCCESS);
+  expect_result(
+      entry<PFN_cuLinkAddData_v6050>("cuLinkAddData")(state, CU_JIT_INPUT_PTX, const_cast<char*>(kPtx),
+                                                      std::strlen(kPtx) + 1, "twice.ptx", 0, nullptr, nullptr),
+      CUDA_SUCCESS);
+  void* code = nullptr;
+  size_t bytes = 0;
+  expect_result(entry<PFN_cuLinkComplete_v5050>("cuLinkComplete")(state, &code, &bytes), CUDA_SUCCESS);
+  expect(code && bytes > 0, "linked code");
+  CUmodule module;
+  CUfunction function;
+  expect_result(entry<PFN_cuModuleLoadData_v2000>("cuModuleLoadData")(&module, code), CUDA_SUCCESS);
+  expect_result(entry<PFN_cuLinkDestroy_v5050>("cuLinkDestroy")(state), CUDA_SUCCESS);
+  expect_result(entry<PFN_cuModuleGetFunction_v2000>("cuModuleGetFunction")(&function, module, "twice"), CUDA_SUCCESS);
+  CUdeviceptr buffer;
+  int numbers[4] = {1, 2, 3, 4}, count = 4;
+  expect_result(entry<PFN_cuMemAlloc_v3020>("cuMemAlloc")(&buffer, sizeof numbers), CUDA_SUCCESS);
+  expect_result(entry<PFN_cuMemcpyHtoD_v3020>("cuMemcpyHtoD")(buffer, numbers, sizeof numbers), CUDA_SUCCESS);
+  void* arguments[] = {&buffer, &count};
+  expect_result(
+      entry<PFN_cuLaunchKernel_v4000>("cuLaunchKernel")(function, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr),
+      CUDA_SUCCESS);
+  expect_result(entry<PFN_cuMemcpyDtoH_v3020>("cuMemcpyDtoH")(numbers, buffer, sizeof numbers), CUDA_SUCCESS);
+  for (int i = 0; i < 4; ++i) expect_equal(numbers[i], 2 * (i + 1) + 7);
+  expect_result(entry<PFN_cuModuleUnload_v2000>("cuModuleUnload")(module), CUDA_SUCCESS);
+  expect_result(entry<PFN_cuMemFree_v3020>("cuMemFree")(buffer), CUDA_SUCCESS);
+}
+
+static void rows_and_slices() {
+  const auto alloc = entry<PFN_cuMemAlloc_v3020>("cuMemAlloc");
+  const auto to_host = entry<PFN_cuMemcpyDtoH_v3020>("cuMemcpyDtoH");
+  CUdeviceptr buffer;
+  constexpr size_t kPitch = 16, kRows = 8;
+  unsigned char bytes[kPitch * kRows];
+  expect_result(alloc(&buffer, sizeof bytes), CUDA_SUCCESS);
+  expect_result(entry<PFN_cuMemsetD8_v3020>("cuMemsetD8")(buffer, 1, sizeof bytes), CUDA_SUCCESS);
+  const auto fill = entry<PFN_cuMemsetD2D16_v3020>("cuMemsetD2D16");
+  expect_result(fill(buffer + 2, kPitch, 0x0302, 3, 4), CUDA_SUCCESS);
+  expect_result(fill(buffer + 1, kPitch, 0x0302, 3, 4), CUDA_ERROR_INVALID_VALUE);  // misaligned
+  expect_result(fill(buffer, 4, 0x0302, 3, 4), CUDA_ERROR_INVALID_VALUE);           // rows that overlap
+
+  // A window of 2 x 3 at column 4, row 5, from a compact block on the host.
+  const unsigned char block[] = {10, 11, 12, 13, 14, 15};
+  CUDA_MEMCPY2D window{};
+  window.srcMemoryType = CU_MEMORYTYPE_HOST;
+  window.srcHost = block;
+  window.srcPitch = 3;
+  window.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  window.dstDevice = buffer;
+  window.dstXInBytes = 4;
+  window.dstY = 5;
+  window.dstPitch = kPitch;
+  window.WidthInBytes = 3;
+  window.Height = 2;
+  expect_result(entry<PFN_cuMemcpy2D_v3020>("cuMemcpy2D")(&window), CUDA_SUCCESS);
+  expect_result(to_host(bytes, buffer, sizeof bytes), CUDA_SUCCESS);
+  for (size_t row = 0; row < kRows; ++row)
+    for (size_t column = 0; column < kPitch; ++column) {
+      int wanted = 1;
+      if (row < 4 && column >= 2 && column < 8) wanted = column % 2 == 0 ? 2 : 3;
+      if (row >= 5 && row < 7 && column >= 4 && column < 7) wanted = static_cast<int>(10 + (row - 5) * 3 + column - 4);
+      expect_equal(static_cast<int>(bytes[row * kPitch + column]), wanted);
+    }
+
+  // Back from two slices of four rows each: rows 1 and 2 of either, columns 2 to 5.
+  CUDA_MEMCPY3D box{};
+  unsigned char part[2 * 2 * 4] = {};
+  box.srcMemoryType = CU_MEMORYTYPE_UNIFIED;
+  box.srcDevice = buffer;
+  box.srcXInBytes = 2;
+  box.srcY = 1;
+  box.srcPitch = kPitch;
+  box.srcHeight = 4;
+  box.dstMemoryType = CU_MEMORYTYPE_HOST;
+  box.dstHost = part;
+  box.dstPitch = 4;
+  box.dstHeight = 2;
+  box.WidthInBytes = 4;
+  box.Height = 2;
+  box.Depth = 2;
+  expect_result(entry<PFN_cuMemcpy3D_v3020>("cuMemcpy3D")(&box), CUDA_SUCCESS);
+  for (size_t slice = 0; slice < 2; ++slice)
+    for (size_t row = 0; row < 2; ++row)
+      expect(std::memcmp(part + (slice * 2 + row) * 4, bytes + (slice * 4 + row + 1) * kPitch + 2, 4) == 0, "a row");
+  expect_result(entry<PFN_cuMemFree_v3020>("cuMemFree")(buffer), CUDA_SUCCESS);
+}
+
+static void what_pointers_are() {
+  CUdeviceptr buffer;
+  expect_result(entry<PFN_cuMemAlloc_v3020>("cuMemAlloc")(&buffer, 4096), CUDA_SUCCESS);
+  const auto get = entry<PFN_cuPointerGetAttribute_v4000>("cuPointerGetAttribute");
+  const auto get_all = entry<PFN_cuPointerGetAttributes_v7000>("cuPointerGetAttributes");
+  CUcontext context = nullptr, current = nullptr;
+  expect_result(get(&context, CU_POINTER_ATTRIBUTE_CONTEXT, buffer), CUDA_SUCCESS);
+  expect_result(entry<PFN_cuCtxGetCurrent_v4000>("cuCtxGetCurrent")(&current), CUDA_SUCCESS);
+  expect(context && context == current, "the context");
+  CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                  CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+                                  CU_POINTER_ATTRIBUTE_IS_MANAGED};
+  unsigned type = 77, managed = 77;
+  int device = 77;
+  CUdeviceptr start = 77;
+  size_t bytes = 77;
+  void* values[] = {&type, &device, &start, &bytes, &managed};
+  expect_result(get_all(5, wanted, values, buffer + 100), CUDA_SUCCESS);
+  expect(type == CU_MEMORYTYPE_DEVICE && device == 0 && start == buffer && bytes == 4096 && managed == 0,
+         "of a buffer");
+  int local = 0;
+  expect_result(get(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, reinterpret_cast<CUdeviceptr>(&local)),
+                CUDA_ERROR_INVALID_VALUE);
+  expect_result(get_all(5, wanted, values, reinterpret_cast<CUdeviceptr>(&local)), CUDA_SUCCESS);
+  expect(type == 0 && device == CU_DEVICE_INVALID && start == 0 && bytes == 0 && managed == 0, "of nobody's memory");
+  expect_result(entry<PFN_cuMemFree_v3020>("cuMemFree")(buffer), CUDA_SUCCESS);
+}
+
+static void pools_and_streams() {
+  CUmemoryPool pool = nullptr;
+  expect_result(entry<PFN_cuDeviceGetDefaultMemPool_v11020>("cuDeviceGetDefaultMemPool")(&pool, 0), CUDA_SUCCESS);
+  cuuint64_t keep = 1 << 20, kept = 0;
+  expect_result(
+      entry<PFN_cuMemPoolSetAttribute_v11020>("cuMemPoolSetAttribute")(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep),
+      CUDA_SUCCESS);
+  expect_result(
+      entry<PFN_cuMemPoolGetAttribute_v11020>("cuMemPoolGetAttribute")(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &kept),
+      CUDA_SUCCESS);
+  expect_equal(kept, keep);
+  CUstream stream;
+  expect_result(entry<PFN_cuStreamCreate_v2000>("cuStreamCreate")(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  CUdeviceptr buffer;
+  expect_result(entry<PFN_cuMemAllocFromPoolAsync_v11020>("cuMemAllocFromPoolAsync")(&buffer, 256, pool, stream),
+                CUDA_SUCCESS);
+  expect_result(entry<PFN_cuMemFreeAsync_v11020>("cuMemFreeAsync")(buffer, stream), CUDA_SUCCESS);
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  expect_result(entry<PFN_cuStreamIsCapturing_v10000>("cuStreamIsCapturing")(stream, &status), CUDA_SUCCESS);
+  expect(status == CU_STREAM_CAPTURE_STATUS_NONE, "no capture");
+  CUcontext context = nullptr, current = nullptr;
+  expect_result(entry<PFN_cuStreamGetCtx_v9020>("cuStreamGetCtx")(stream, &context), CUDA_SUCCESS);
+  expect_result(entry<PFN_cuCtxGetCurrent_v4000>("cuCtxGetCurrent")(&current), CUDA_SUCCESS);
+  expect(context && context == current, "the stream's context");
+  bool called = false;
+  expect_result(entry<PFN_cuStreamAddCallback_v5000>("cuStreamAddCallback")(
+                    stream, [](CUstream, CUresult, void* data) { *static_cast<bool*>(data) = true; }, &called, 0),
+                CUDA_SUCCESS);
+  expect_result(entry<PFN_cuStreamSynchronize_v2000>("cuStreamSynchronize")(stream), CUDA_SUCCESS);
+  expect(called, "the callback");
+  expect_result(entry<PFN_cuStreamDestroy_v4000>("cuStreamDestroy")(stream), CUDA_SUCCESS);
+}
+
 int main() {
   modules();
   device();
   tensor_maps();
+  libraries();
+  linking();
+  rows_and_slices();
+  what_pointers_are();
+  pools_and_streams();
   return result();
 }

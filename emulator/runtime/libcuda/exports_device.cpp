@@ -27,7 +27,7 @@ CUresult cuGetProcAddress(const char* symbol, void** pfn, int cudaVersion, cuuin
 // never does: so the caller is another runtime, linked into the program, which would go on to ask for much that is not
 // there.
 CUresult cuGetExportTable(const void**, const CUuuid*) {
-  emu::libcuda::refuse_own_runtime(__builtin_return_address(0));
+  return emu::libcuda::refuse_own_runtime(__builtin_return_address(0));
 }
 
 // ----------------------------------------------------------------------- initialisation, device, contexts, tensor maps
@@ -145,6 +145,38 @@ CUresult cuTensorMapEncodeIm2col(CUtensorMap* tensorMap, CUtensorMapDataType ten
 CUresult cuTensorMapReplaceAddress(CUtensorMap* tensorMap, void* globalAddress) {
   return forward("cuTensorMapReplaceAddress", &cuTensorMapReplaceAddress, tensorMap, globalAddress);
 }
+CUresult cuCtxGetCacheConfig(CUfunc_cache* pconfig) {
+  return forward("cuCtxGetCacheConfig", &cuCtxGetCacheConfig, pconfig);
+}
+CUresult cuCtxGetId(CUcontext ctx, unsigned long long* ctxId) {
+  return forward("cuCtxGetId", &cuCtxGetId, ctx, ctxId);
+}
+CUresult cuCtxResetPersistingL2Cache() {
+  return forward("cuCtxResetPersistingL2Cache", &cuCtxResetPersistingL2Cache);
+}
+CUresult cuCtxSetCacheConfig(CUfunc_cache config) {
+  return forward("cuCtxSetCacheConfig", &cuCtxSetCacheConfig, config);
+}
+CUresult cuCtxSetFlags(unsigned flags) {
+  return forward("cuCtxSetFlags", &cuCtxSetFlags, flags);
+}
+CUresult cuDeviceComputeCapability(int* major, int* minor, CUdevice dev) {
+  // Not by its name, which is deprecated.
+  return forward("cuDeviceComputeCapability", static_cast<CUresult (*)(int*, int*, CUdevice)>(nullptr), major, minor,
+                 dev);
+}
+CUresult cuDeviceGetByPCIBusId(CUdevice* dev, const char* pciBusId) {
+  return forward("cuDeviceGetByPCIBusId", &cuDeviceGetByPCIBusId, dev, pciBusId);
+}
+CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice) {
+  return forward("cuDeviceGetP2PAttribute", &cuDeviceGetP2PAttribute, value, attrib, srcDevice, dstDevice);
+}
+CUresult cuProfilerStart() {
+  return forward("cuProfilerStart", &cuProfilerStart);
+}
+CUresult cuProfilerStop() {
+  return forward("cuProfilerStop", &cuProfilerStop);
+}
 
 // -------------------------------------------------------------------------------------------------------------- memory
 
@@ -246,4 +278,95 @@ extern "C" __attribute__((visibility("default"))) CUresult cuCtxCreate_v2(CUcont
   using Create = CUresult (*)(CUcontext*, unsigned, CUdevice);
   const auto function = reinterpret_cast<Create>(emu::libcuda::find("cuCtxCreate", 3020));
   return function ? function(pctx, flags, dev) : CUDA_ERROR_NOT_SUPPORTED;
+}
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool_out, CUdevice dev) {
+  return forward("cuDeviceGetDefaultMemPool", &cuDeviceGetDefaultMemPool, pool_out, dev);
+}
+CUresult cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice dev) {
+  return forward("cuDeviceGetMemPool", &cuDeviceGetMemPool, pool, dev);
+}
+CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool) {
+  return forward("cuDeviceSetMemPool", &cuDeviceSetMemPool, dev, pool);
+}
+CUresult cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location) {
+  return forward("cuMemAdvise", &cuMemAdvise, devPtr, count, advice, location);
+}
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr* dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream) {
+  return forward("cuMemAllocFromPoolAsync", &cuMemAllocFromPoolAsync, dptr, bytesize, pool, hStream);
+}
+CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* poolProps) {
+  return forward("cuMemPoolCreate", &cuMemPoolCreate, pool, poolProps);
+}
+CUresult cuMemPoolDestroy(CUmemoryPool pool) {
+  return forward("cuMemPoolDestroy", &cuMemPoolDestroy, pool);
+}
+CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool memPool, CUmemLocation* location) {
+  return forward("cuMemPoolGetAccess", &cuMemPoolGetAccess, flags, memPool, location);
+}
+CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void* value) {
+  return forward("cuMemPoolGetAttribute", &cuMemPoolGetAttribute, pool, attr, value);
+}
+CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* map, size_t count) {
+  return forward("cuMemPoolSetAccess", &cuMemPoolSetAccess, pool, map, count);
+}
+CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void* value) {
+  return forward("cuMemPoolSetAttribute", &cuMemPoolSetAttribute, pool, attr, value);
+}
+CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep) {
+  return forward("cuMemPoolTrimTo", &cuMemPoolTrimTo, pool, minBytesToKeep);
+}
+CUresult cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned flags,
+                            CUstream hStream) {
+  return forward("cuMemPrefetchAsync", &cuMemPrefetchAsync, devPtr, count, location, flags, hStream);
+}
+CUresult cuMemcpy2D(const CUDA_MEMCPY2D* pCopy) {
+  return forward("cuMemcpy2D", &cuMemcpy2D, pCopy);
+}
+CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* pCopy, CUstream hStream) {
+  return forward("cuMemcpy2DAsync", &cuMemcpy2DAsync, pCopy, hStream);
+}
+CUresult cuMemcpy2DUnaligned(const CUDA_MEMCPY2D* pCopy) {
+  return forward("cuMemcpy2DUnaligned", &cuMemcpy2DUnaligned, pCopy);
+}
+CUresult cuMemcpy3D(const CUDA_MEMCPY3D* pCopy) {
+  return forward("cuMemcpy3D", &cuMemcpy3D, pCopy);
+}
+CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D* pCopy, CUstream hStream) {
+  return forward("cuMemcpy3DAsync", &cuMemcpy3DAsync, pCopy, hStream);
+}
+CUresult cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
+                      size_t ByteCount) {
+  return forward("cuMemcpyPeer", &cuMemcpyPeer, dstDevice, dstContext, srcDevice, srcContext, ByteCount);
+}
+CUresult cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
+                           size_t ByteCount, CUstream hStream) {
+  return forward("cuMemcpyPeerAsync", &cuMemcpyPeerAsync, dstDevice, dstContext, srcDevice, srcContext, ByteCount,
+                 hStream);
+}
+CUresult cuMemsetD2D16(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height) {
+  return forward("cuMemsetD2D16", &cuMemsetD2D16, dstDevice, dstPitch, us, Width, Height);
+}
+CUresult cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height,
+                            CUstream hStream) {
+  return forward("cuMemsetD2D16Async", &cuMemsetD2D16Async, dstDevice, dstPitch, us, Width, Height, hStream);
+}
+CUresult cuMemsetD2D32(CUdeviceptr dstDevice, size_t dstPitch, unsigned ui, size_t Width, size_t Height) {
+  return forward("cuMemsetD2D32", &cuMemsetD2D32, dstDevice, dstPitch, ui, Width, Height);
+}
+CUresult cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned ui, size_t Width, size_t Height,
+                            CUstream hStream) {
+  return forward("cuMemsetD2D32Async", &cuMemsetD2D32Async, dstDevice, dstPitch, ui, Width, Height, hStream);
+}
+CUresult cuMemsetD2D8(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height) {
+  return forward("cuMemsetD2D8", &cuMemsetD2D8, dstDevice, dstPitch, uc, Width, Height);
+}
+CUresult cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height,
+                           CUstream hStream) {
+  return forward("cuMemsetD2D8Async", &cuMemsetD2D8Async, dstDevice, dstPitch, uc, Width, Height, hStream);
+}
+CUresult cuPointerGetAttributes(unsigned numAttributes, CUpointer_attribute* attributes, void** data, CUdeviceptr ptr) {
+  return forward("cuPointerGetAttributes", &cuPointerGetAttributes, numAttributes, attributes, data, ptr);
+}
+CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute, CUdeviceptr ptr) {
+  return forward("cuPointerSetAttribute", &cuPointerSetAttribute, value, attribute, ptr);
 }
