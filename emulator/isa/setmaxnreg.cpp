@@ -2,7 +2,9 @@
 //
 // The CTA's pool is what it was launched with: entry count times threads. ptxas 13.0 knows the entry count of a kernel
 // with .maxnreg, or with .maxntid or .reqntid and .minnctapersm; in any other it leaves setmaxnreg out (C7508), and so
-// does the emulator. What an exited warp held does not return to the pool (no source says that it does).
+// does the emulator. It gives no warp more at entry than the largest .inc in the kernel takes ("Used 232 registers" for
+// 256 threads, of which half take 232, where 255 would fit). What an exited warp held does not return to the pool (no
+// source says that it does).
 
 #include <algorithm>
 
@@ -70,14 +72,24 @@ Flow take(Warp& warp, const Instruction& instruction) {
   return Flow::next;
 }
 
-/// Registers of a thread when the kernel starts; 0 when ptxas cannot know.
-uint32_t entry_count(const ptx::Tuning& tuning) {
+/// What the launch bounds leave a thread; 0 when ptxas cannot know.
+uint32_t bounded_count(const ptx::Tuning& tuning) {
   if (tuning.maxnreg) return (*tuning.maxnreg + 7) / 8 * 8;
   const auto extent = tuning.reqntid ? tuning.reqntid : tuning.maxntid;
   if (!extent || !tuning.minnctapersm) return 0;
   const uint32_t threads = (extent->x * extent->y * extent->z + 31) / 32 * 32;
   const uint32_t each = 65536 / std::max(1u, threads * *tuning.minnctapersm);
   return std::min(each / 8 * 8, 256u);
+}
+
+/// Registers of a thread when the kernel starts; 0 when ptxas cannot know.
+uint32_t entry_count(const ptx::Function& function) {
+  uint32_t most = 0;
+  for (const ptx::Instruction& instruction : function.body)
+    if (instruction.name() == "setmaxnreg" && instruction.has("inc") && !instruction.operands.empty())
+      most = std::max(most, static_cast<uint32_t>(instruction.operands[0].value));
+  const uint32_t bound = bounded_count(function.tuning);
+  return most == 0 ? bound : std::min(bound, most);
 }
 
 void bind_setmaxnreg(Binder& binder) {
@@ -88,7 +100,7 @@ void bind_setmaxnreg(Binder& binder) {
   out.immediate = binder.immediate(0);
   if (out.immediate < 24 || out.immediate > 256 || out.immediate % 8 != 0)
     binder.refuse(fmt::format("{} registers: 24 to 256 in steps of 8 are wanted", out.immediate));
-  const uint32_t count = entry_count(binder.decoder().function().tuning);
+  const uint32_t count = entry_count(binder.decoder().function());
   out.modifiers = count;
   out.execute = count == 0 ? ignored : direction == "inc" ? take : give_back;
 }
