@@ -2,11 +2,11 @@
 // Tensor maps: what cuTensorMapEncodeTiled takes, the 128 opaque bytes it hands out, and what the TMA unit reads out of
 // them.
 //
-// The 128 bytes have a layout of our own (only our TMA unit reads it), sealed by a magic number, a version and a
-// checksum: a kernel that passes anything else as a map, or a map some of whose bytes were overwritten, traps with a
-// clear message instead of copying from nowhere. A field is changed (tensormap.replace) by decode, change, encode.
-// Sources: CUDA Driver API, cuTensorMapEncodeTiled, cuTensorMapEncodeIm2col (cuda.h 13.0); PTX ISA, "Tensor-map" and
-// "Restriction on Tensor Copy instructions".
+// The 128 bytes have a layout of our own, sealed by a magic number, a version and a checksum: a kernel that passes
+// anything else as a map, or a map some of whose bytes were overwritten, traps with a clear message instead of copying
+// from nowhere. (Maps in the chip's own form are read as well: tensor_map_chip.cpp.) A field is changed
+// (tensormap.replace) by decode, change, encode. Sources: CUDA Driver API, cuTensorMapEncodeTiled,
+// cuTensorMapEncodeIm2col (cuda.h 13.0); PTX ISA, "Tensor-map" and "Restriction on Tensor Copy instructions".
 
 #include <array>
 #include <cstddef>
