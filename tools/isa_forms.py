@@ -567,11 +567,41 @@ def matrix():
     yield f"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {{%d0, %d1}}, {{%d2}}, {{%d3}}, {{%d0, %d1}}"
     yield ("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 "
            f"{c4}, {c4}, {c4}, {c4}, %r5, 0x0")
-    a8 = vector("r", 8)
-    yield f"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {a8}, [%d9]"
-    yield f"wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {a8}, [%d9]"
-    yield f"wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {a8}, {a8}, {a8}, {a8}"
-    yield f"wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%d9], {a8}"
+    # Registers of A, B and of a C or D of 32 bits.
+    for shape, of_type in (("m16n16k16", {"f16": (8, 8), "bf16": (4, 4), "u8": (2, 2), "s8": (2, 2)}),
+                           ("m32n8k16", {"f16": (8, 8), "bf16": (8, 2), "u8": (4, 1), "s8": (4, 1)}),
+                           ("m8n32k16", {"f16": (8, 8), "bf16": (2, 8), "u8": (1, 4), "s8": (1, 4)}),
+                           ("m16n16k8", {"tf32": (4, 4)}), ("m8n8k4", {"f64": (1, 1)}),
+                           ("m8n8k32", {"u4": (1, 1), "s4": (1, 1)}), ("m8n8k128", {"b1": (1, 1)})):
+        for ab, (a, b) in of_type.items():
+            sums = {"f64": "f64", "f16": "f32", "bf16": "f32", "tf32": "f32"}.get(ab, "s32")
+            letter = "d" if ab == "f64" else "r"
+            of_d = vector(letter, 2 if shape.startswith("m8n8") else 8)
+            operands = f"{of_d}, {vector(letter, a)}, {vector(letter, b)}, {of_d}"
+            layouts = ("row", "col") if ab not in ("u4", "s4", "b1") else ()
+            for layout in layouts or ("row",):
+                yield f"wmma.load.a.sync.aligned.{layout}.{shape}.global.{ab} {vector(letter, a)}, [%d9], %r9"
+            for layout in layouts or ("col",):
+                yield f"wmma.load.b.sync.aligned.{layout}.{shape}.shared.{ab} {vector(letter, b)}, [%r9]"
+            yield f"wmma.load.c.sync.aligned.row.{shape}.{sums} {of_d}, [%d9], 64"
+            yield f"wmma.store.d.sync.aligned.col.{shape}.global.{sums} [%d9], {of_d}"
+            if ab == "f16":
+                half = vector("r", 4)
+                yield f"wmma.load.c.sync.aligned.row.{shape}.global.f16 {half}, [%d9]"
+                yield f"wmma.store.d.sync.aligned.row.{shape}.shared.f16 [%r9], {half}"
+                for d, of_that in (("f16", half), ("f32", of_d)):
+                    for c, of_c in (("f16", half), ("f32", of_d)):
+                        yield (f"wmma.mma.sync.aligned.row.col.{shape}.{d}.{c} "
+                               f"{of_that}, {vector('r', a)}, {vector('r', b)}, {of_c}")
+            elif ab == "b1":
+                for operation in ("and", "xor"):
+                    yield f"wmma.mma.{operation}.popc.sync.aligned.row.col.{shape}.s32.b1.b1.s32 {operands}"
+            else:
+                yield f"wmma.mma.sync.aligned.row.col.{shape}.{sums}.{ab}.{ab}.{sums} {operands}"
+                if sums == "s32":
+                    yield f"wmma.mma.sync.aligned.row.col.{shape}.s32.{ab}.{ab}.s32.satfinite {operands}"
+                if ab == "f64":
+                    yield f"wmma.mma.sync.aligned.row.col.{shape}.rz.f64.f64.f64.f64 {operands}"
     for kind in ("f16", "tf32", "f8f6f4", "i8"):
         yield from make("tcgen05.mma", (".cta_group::1", ".cta_group::2"), f".kind::{kind} [%r0], %d0, %d1, %r1, %p0")
         yield f"tcgen05.mma.cta_group::1.kind::{kind} [%r0], [%r2], %d1, %r1, %p0"

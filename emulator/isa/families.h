@@ -24,7 +24,8 @@ std::span<const Entry> tcgen05_entries();     // tcgen05
 std::span<const Entry> wgmma_entries();       // wgmma
 std::span<const Entry> video_entries();       // vadd, vadd2, vadd4, ...
 std::span<const Entry> refused_entries();     // textures, surfaces, multimem
-std::span<const Entry> mma_entries();         // mma, wmma
+std::span<const Entry> mma_entries();         // mma
+std::span<const Entry> wmma_entries();        // wmma
 std::span<const Entry> register_entries();    // setmaxnreg
 std::span<const Entry> matrix_entries();      // ldmatrix, stmatrix, movmatrix
 

@@ -181,6 +181,11 @@ bool resolve(Warp& warp, MemorySpace space, const AddressOperand& operand, uint3
   }
   uint64_t address[kLanes];
   lane_addresses(warp, operand, address);
+  return resolve(warp, space, address, bytes, align, access, at);
+}
+
+bool resolve(Warp& warp, MemorySpace space, const uint64_t (&address)[kLanes], uint32_t bytes, uint32_t align,
+             Access access, std::byte* (&at)[kLanes]) {
   uint64_t low_bits = 0;
   active_lanes(warp, [&](int lane) { low_bits |= address[lane]; });
   if (low_bits & (align - 1))

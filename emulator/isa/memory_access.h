@@ -37,5 +37,8 @@ void lane_addresses(const Warp& warp, const AddressOperand& operand, uint64_t (&
 /// follow each other.
 bool resolve(Warp& warp, MemorySpace space, const AddressOperand& operand, uint32_t bytes, uint32_t align,
              Access access, std::byte* (&at)[kLanes]);
+/// The same for addresses that the instruction has worked out itself. `space`: not a frame's parameters.
+bool resolve(Warp& warp, MemorySpace space, const uint64_t (&address)[kLanes], uint32_t bytes, uint32_t align,
+             Access access, std::byte* (&at)[kLanes]);
 
 }  // namespace emu::isa

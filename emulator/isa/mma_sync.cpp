@@ -20,15 +20,13 @@
 
 #include "emulator/isa/families.h"
 #include "emulator/isa/float_format.h"
+#include "emulator/isa/integer_dot.h"
 #include "emulator/isa/lanes.h"
 #include "emulator/units/fragment.h"
 #include "emulator/units/tensor_core.h"
 
 namespace emu::isa {
 namespace {
-
-/// Elements of integer forms that PackedOperand does not have.
-enum class Digit : uint8_t { u8, s8, u4, s4, bits_and, bits_xor };
 
 // modifiers of floating-point forms: type of A, of B << 8, of D << 16; of integer ones: digit of A, of B << 8, saturate
 // << 16. list: D; list2: A, B, C, one after the other. immediate: registers of A | of B << 8 | of D << 16.
@@ -155,35 +153,6 @@ Flow multiply_bytes(Warp& warp, const Instruction& instruction) {
   return Flow::next;
 }
 
-/// The sum of one row and column, of 32 bytes of K.
-int64_t dot(const std::byte* a, const std::byte* b, Digit a_digit, Digit b_digit) {
-  int64_t sum = 0;
-  const auto digit = [](std::byte byte, Digit type, uint32_t i) -> int {
-    const auto code = static_cast<int>(byte);
-    switch (type) {
-      case Digit::s8:
-        return static_cast<int8_t>(code);
-      case Digit::u4:
-        return code >> (4 * i) & 15;
-      case Digit::s4:
-        return ((code >> (4 * i) & 15) ^ 8) - 8;
-      default:
-        return code;
-    }
-  };
-  const bool bits = a_digit == Digit::bits_and || a_digit == Digit::bits_xor;
-  const uint32_t digits = a_digit == Digit::u4 || a_digit == Digit::s4 ? 2 : 1;
-  for (uint32_t k = 0; k < kOperandBytesPerRow; ++k) {
-    if (bits) {
-      const std::byte both = a_digit == Digit::bits_and ? a[k] & b[k] : a[k] ^ b[k];
-      sum += std::popcount(static_cast<uint8_t>(both));
-      continue;
-    }
-    for (uint32_t i = 0; i < digits; ++i) sum += digit(a[k], a_digit, i) * digit(b[k], b_digit, i);
-  }
-  return sum;
-}
-
 Flow multiply_integers(Warp& warp, const Instruction& instruction) {
   const auto a_digit = static_cast<Digit>(instruction.modifiers & 0xFF);
   const auto b_digit = static_cast<Digit>(instruction.modifiers >> 8 & 0xFF);
@@ -196,8 +165,9 @@ Flow multiply_integers(Warp& warp, const Instruction& instruction) {
   for (uint32_t row = 0; row < (eight_rows ? 8 : kFragmentRows); ++row)
     for (uint32_t column = 0; column < kColumns; ++column) {
       uint32_t& cell = d.rows[row * kColumns + column];
-      const int64_t sum = static_cast<int32_t>(cell) + dot(a.data() + row * kOperandBytesPerRow,
-                                                           b.data() + column * kOperandBytesPerRow, a_digit, b_digit);
+      const int64_t sum =
+          static_cast<int32_t>(cell) + dot(std::span(a).subspan(row * kOperandBytesPerRow, kOperandBytesPerRow),
+                                           b.data() + column * kOperandBytesPerRow, a_digit, b_digit);
       cell = static_cast<uint32_t>(saturate ? std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX) : sum);
     }
   write_accumulator(warp, instruction, AccumulatorType::s32, d);
@@ -308,10 +278,7 @@ void bind_mma(Binder& binder) {
 
   if (integer) {
     const auto digit = [&](std::string_view type) {
-      constexpr std::pair<std::string_view, Digit> kDigits[] = {
-          {"u8", Digit::u8}, {"s8", Digit::s8}, {"u4", Digit::u4}, {"s4", Digit::s4}};
-      for (auto [name, value] : kDigits)
-        if (type == name) return value;
+      if (const auto found = digit_of(type)) return *found;
       if (type != "b1") no_such();
       if (!binder.source.has("popc")) binder.refuse(".and.popc or .xor.popc is wanted");
       return binder.source.has("and") ? Digit::bits_and : Digit::bits_xor;
@@ -339,12 +306,7 @@ void bind_mma(Binder& binder) {
   out.execute = bits == 8 ? multiply_bytes : multiply_floats;
 }
 
-void bind_wmma(Binder& binder) {
-  binder.refuse(
-      "the emulator does not execute wmma, whose fragments the ISA leaves open; mma.sync and ldmatrix do the same");
-}
-
-constexpr Entry kEntries[] = {{"mma", bind_mma}, {"wmma", bind_wmma}};
+constexpr Entry kEntries[] = {{"mma", bind_mma}};
 
 }  // namespace
 

@@ -30,6 +30,7 @@ const std::vector<Entry>& table() {
              tcgen05_entries(),
              wgmma_entries(),
              mma_entries(),
+             wmma_entries(),
              matrix_entries(),
              register_entries(),
              video_entries(),

@@ -294,5 +294,4 @@ TEST_CASE("mma forms that the emulator refuses by name") {
       "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%r0, %r1, %r2, %r3}, {%r4, %r5, %r6, %r7}, "
       "{%r8, %r9, %r10, %r11}, {%r0, %r1, %r2, %r3}, %r12, 0;",
       "sparse mma");
-  refused("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {%r0}, {%r0}, {%r0}, {%r0};", "does not execute wmma");
 }
