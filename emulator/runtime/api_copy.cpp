@@ -13,6 +13,8 @@ Side flat(const void* pointer, size_t bytes) {
   return {pointer, bytes, bytes};
 }
 
+}  // namespace
+
 void copy_3d(Runtime& runtime, const cudaMemcpy3DParms& what, Stream& stream, Wait wait) {
   if (what.srcArray || what.dstArray)
     throw ApiError{cudaErrorNotSupported, "cudaMemcpy3D: CUDA arrays are not emulated: use pitched memory"};
@@ -26,8 +28,6 @@ void copy_3d(Runtime& runtime, const cudaMemcpy3DParms& what, Stream& stream, Wa
     require(extent.row_bytes <= what.srcPtr.pitch && extent.row_bytes <= what.dstPtr.pitch, cudaErrorInvalidPitchValue);
   copy(runtime, side(what.dstPtr, what.dstPos), side(what.srcPtr, what.srcPos), extent, what.kind, stream, wait);
 }
-
-}  // namespace
 
 cudaError_t copy_1d(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream, Wait wait) {
   return answer([&](Runtime& runtime) {

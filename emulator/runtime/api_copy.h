@@ -11,6 +11,8 @@ cudaError_t copy_1d(void* to, const void* from, size_t bytes, cudaMemcpyKind kin
 cudaError_t copy_2d(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
                     cudaMemcpyKind kind, cudaStream_t stream, Wait wait);
 cudaError_t copy_3d(const cudaMemcpy3DParms* what, cudaStream_t stream, Wait wait);
+/// The same without an answer: throws ApiError.
+void copy_3d(Runtime& runtime, const cudaMemcpy3DParms& what, Stream& stream, Wait wait);
 cudaError_t copy_to_symbol(const void* symbol, const void* from, size_t bytes, size_t offset, cudaMemcpyKind kind,
                            cudaStream_t stream, Wait wait);
 cudaError_t copy_from_symbol(void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,

@@ -87,7 +87,10 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 }
 
 cudaError_t cudaDeviceSynchronize() {
-  return answer([&](Runtime& runtime) { runtime.queue.wait_all(); });
+  return answer([&](Runtime& runtime) {
+    runtime.streams.refuse_while_capturing();
+    runtime.queue.wait_all();
+  });
 }
 
 cudaError_t cudaDeviceReset() {

@@ -27,7 +27,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
   return answer([&](Runtime& runtime) {
     require(flags == cudaEventRecordDefault || flags == cudaEventRecordExternal);
-    runtime.events.record(event, *runtime.streams.find(stream));
+    runtime.events.record(event, *runtime.streams.find(stream), flags == cudaEventRecordExternal);
   });
 }
 

@@ -35,12 +35,18 @@ size_t pitch_for(size_t width_bytes) {
 void allocate_from(Runtime& runtime, void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
   require(pointer != nullptr);
   *pointer = nullptr;
-  runtime.streams.find(stream);
+  const auto in = runtime.streams.find(stream);
   runtime.pools.attribute(pool, cudaMemPoolAttrUsedMemCurrent);  // throws when there is no such pool
   runtime.device();
   if (bytes == 0) return;
   *pointer = allocate(runtime, bytes, "cudaMallocAsync");
   runtime.pools.allocated(pool, address_of(*pointer), bytes);
+  if (!runtime.streams.captures(*in)) return;
+  NodeDescription what;
+  what.type = cudaGraphNodeTypeMemAlloc;
+  what.allocation.bytesize = bytes;
+  what.allocation.dptr = *pointer;
+  runtime.streams.submit(*in, {}, std::move(what));
 }
 
 }  // namespace
@@ -199,6 +205,11 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
     const uint64_t address = address_of(pointer);
     const auto* allocation = device.memory().find(address);
     require(allocation && allocation->address == address && allocation->what.starts_with("cudaMalloc"));
+    if (runtime.streams.captures(*in)) {
+      // The address must stay good for every launch to come: such memory is kept.
+      runtime.streams.submit(*in, {}, {.type = cudaGraphNodeTypeMemFree, .freed = pointer});
+      return;
+    }
     require(runtime.pools.begin_free(address));
     runtime.streams.submit(*in, [&runtime, &device, address] {
       device.memory().release(address);

@@ -104,6 +104,31 @@ cudaError_t cudaStreamGetId_ptsz(cudaStream_t stream, unsigned long long* id) {
 cudaError_t cudaStreamGetDevice_ptsz(cudaStream_t stream, int* device) {
   return cudaStreamGetDevice(per_thread(stream), device);
 }
+cudaError_t cudaStreamBeginCapture_ptsz(cudaStream_t stream, cudaStreamCaptureMode mode) {
+  return cudaStreamBeginCapture(per_thread(stream), mode);
+}
+cudaError_t cudaStreamBeginCaptureToGraph_ptsz(cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t* needs,
+                                               const cudaGraphEdgeData* edges, size_t count,
+                                               cudaStreamCaptureMode mode) {
+  return cudaStreamBeginCaptureToGraph(per_thread(stream), graph, needs, edges, count, mode);
+}
+cudaError_t cudaStreamEndCapture_ptsz(cudaStream_t stream, cudaGraph_t* graph) {
+  return cudaStreamEndCapture(per_thread(stream), graph);
+}
+cudaError_t cudaStreamUpdateCaptureDependencies_ptsz(cudaStream_t stream, cudaGraphNode_t* nodes,
+                                                     const cudaGraphEdgeData* edges, size_t count, unsigned flags) {
+  return cudaStreamUpdateCaptureDependencies(per_thread(stream), nodes, edges, count, flags);
+}
+cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t exec, cudaStream_t stream) {
+  return cudaGraphLaunch(exec, per_thread(stream));
+}
+cudaError_t cudaGraphUpload_ptsz(cudaGraphExec_t exec, cudaStream_t stream) {
+  return cudaGraphUpload(exec, per_thread(stream));
+}
+cudaError_t cudaGraphInstantiateWithParams_ptsz(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                                cudaGraphInstantiateParams* what) {
+  return cudaGraphInstantiateWithParams(exec, graph, what);
+}
 cudaError_t cudaStreamIsCapturing_ptsz(cudaStream_t stream, cudaStreamCaptureStatus* status) {
   return cudaStreamIsCapturing(per_thread(stream), status);
 }

@@ -46,19 +46,25 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return answer([&](Runtime& runtime) { runtime.queue.wait(runtime.streams.last_of(*runtime.streams.find(stream))); });
+  return answer([&](Runtime& runtime) {
+    const auto in = runtime.streams.find(stream);
+    runtime.streams.refuse_while_capturing(*in);
+    runtime.queue.wait(runtime.streams.last_of(*in));
+  });
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return answer([&](Runtime& runtime) {
-    require(runtime.queue.done(runtime.streams.last_of(*runtime.streams.find(stream))), cudaErrorNotReady);
+    const auto in = runtime.streams.find(stream);
+    runtime.streams.refuse_while_capturing(*in);
+    require(runtime.queue.done(runtime.streams.last_of(*in)), cudaErrorNotReady);
   });
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   return answer([&](Runtime& runtime) {
     require(flags == cudaEventWaitDefault || flags == cudaEventWaitExternal);
-    runtime.events.make_wait(*runtime.streams.find(stream), event);
+    runtime.events.make_wait(*runtime.streams.find(stream), event, flags == cudaEventWaitExternal);
   });
 }
 
@@ -91,20 +97,6 @@ cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
   });
 }
 
-// Streams cannot capture (the graph functions are not emulated), so none of them does.
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  return answer([&](Runtime& runtime) {
-    require(status != nullptr);
-    runtime.streams.find(stream);
-    *status = cudaStreamCaptureStatusNone;
-  });
-}
-
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long*,
-                                     cudaGraph_t*, const cudaGraphNode_t**, const cudaGraphEdgeData**, size_t*) {
-  return cudaStreamIsCapturing(stream, status);
-}
-
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   thread_local cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
   return answer([&](Runtime&) {
@@ -116,9 +108,11 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
   return answer([&](Runtime& runtime) {
     require(function != nullptr);
-    runtime.streams.submit(*runtime.streams.find(stream), [&runtime, function, data] {
-      if (runtime.sticky_error() == cudaSuccess) function(data);
-    });
+    runtime.streams.submit(*runtime.streams.find(stream),
+                           [&runtime, function, data] {
+                             if (runtime.sticky_error() == cudaSuccess) function(data);
+                           },
+                           {.type = cudaGraphNodeTypeHost, .host = {function, data}});
   });
 }
 
@@ -126,8 +120,9 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data, unsigned flags) {
   return answer([&](Runtime& runtime) {
     require(callback && flags == 0);
-    runtime.streams.submit(*runtime.streams.find(stream),
-                           [&runtime, stream, callback, data] { callback(stream, runtime.sticky_error(), data); });
+    const auto in = runtime.streams.find(stream);
+    runtime.streams.refuse_while_capturing(*in);
+    runtime.streams.submit(*in, [&runtime, stream, callback, data] { callback(stream, runtime.sticky_error(), data); });
   });
 }
 

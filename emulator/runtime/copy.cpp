@@ -71,6 +71,10 @@ std::byte* writable(Device& device, const Side& side, Where where, size_t bytes)
   return device.memory().writing(address_of(side.start), bytes);
 }
 
+cudaPitchedPtr pitched(const Side& side, const Extent& extent) {
+  return {const_cast<void*>(side.start), side.pitch, extent.row_bytes, side.pitch ? side.slice_pitch / side.pitch : 0};
+}
+
 }  // namespace
 
 void copy(Runtime& runtime, Side to, Side from, Extent extent, cudaMemcpyKind kind, Stream& stream, Wait wait) {
@@ -108,6 +112,20 @@ void copy(Runtime& runtime, Side to, Side from, Extent extent, cudaMemcpyKind ki
     });
   };
 
+  if (runtime.streams.captures(stream)) {
+    // It reads and writes at each launch.
+    if (wait == Wait::as_the_plain_call) runtime.streams.refuse_while_capturing(stream);
+    NodeDescription what;
+    what.type = cudaGraphNodeTypeMemcpy;
+    what.copy.dstPtr = pitched(to, extent);
+    what.copy.srcPtr = pitched(from, extent);
+    what.copy.extent = {extent.row_bytes, extent.rows, extent.slices};
+    what.copy.kind = kind;
+    runtime.streams.submit(
+        stream, [run] { run(nullptr); }, std::move(what));
+    return;
+  }
+
   bool must_wait = false;
   if (wait == Wait::as_the_plain_call) {
     must_wait = !(to_where == Where::device && from_where == Where::device);
@@ -134,7 +152,12 @@ void fill(Runtime& runtime, Side to, uint32_t value, size_t value_bytes, Extent 
   const size_t bytes = span_bytes(to, extent);
   const Where where = locate(runtime, to, bytes, true);
   const Extent rows = merged(extent, to, to);
-  const Ticket ticket = runtime.streams.submit(stream, [&runtime, &device, to, rows, bytes, where, value, value_bytes] {
+  if (wait == Wait::as_the_plain_call) runtime.streams.refuse_while_capturing(stream);
+  NodeDescription what;
+  what.type = cudaGraphNodeTypeMemset;
+  what.fill = {const_cast<void*>(to.start),    to.pitch,   value, static_cast<unsigned>(value_bytes),
+               extent.row_bytes / value_bytes, extent.rows};
+  const auto run = [&runtime, &device, to, rows, bytes, where, value, value_bytes] {
     if (runtime.sticky_error() != cudaSuccess) return;
     std::byte* target = writable(device, to, where, bytes);
     for_each_row(rows, [&](size_t slice, size_t row) {
@@ -145,7 +168,8 @@ void fill(Runtime& runtime, Side to, uint32_t value, size_t value_bytes, Extent 
         for (size_t at = 0; at < rows.row_bytes; at += value_bytes) std::memcpy(line + at, &value, value_bytes);
       }
     });
-  });
+  };
+  const Ticket ticket = runtime.streams.submit(stream, run, std::move(what));
   // An H200 waits when the target is host memory.
   if (wait == Wait::as_the_plain_call && where != Where::device) runtime.queue.wait(ticket);
 }

@@ -32,26 +32,53 @@ std::shared_ptr<Events::Recorded> Events::recorded(cudaEvent_t handle) {
   return find(handle).recorded;
 }
 
-void Events::record(cudaEvent_t handle, Stream& stream) {
+void Events::record(cudaEvent_t handle, Stream& stream, bool as_node) {
   const std::lock_guard lock(mutex_);
   Event& event = find(handle);
+  const Streams::State state = streams_.capture_of(stream);
+  if (state.capture && as_node) {
+    streams_.submit(stream, {}, {.type = cudaGraphNodeTypeEventRecord, .event = handle});
+    return;
+  }
   auto recorded = std::make_shared<Recorded>();
-  recorded->ticket = streams_.submit(stream, [recorded] { recorded->time = Clock::now(); });
+  if (state.capture) {
+    if (!state.capture->valid) throw ApiError{cudaErrorStreamCaptureInvalidated};
+    recorded->capture = state.capture;
+    recorded->nodes = state.tail;
+  } else {
+    recorded->ticket = streams_.submit(stream, [recorded] { recorded->time = Clock::now(); });
+  }
   event.recorded = std::move(recorded);
 }
 
 bool Events::done(cudaEvent_t handle) {
   const auto latest = recorded(handle);
+  refuse_captured(latest.get());
   return !latest || queue_.done(latest->ticket);
 }
 
 void Events::wait(cudaEvent_t handle) {
-  if (const auto latest = recorded(handle)) queue_.wait(latest->ticket);
+  const auto latest = recorded(handle);
+  refuse_captured(latest.get());
+  if (latest) queue_.wait(latest->ticket);
 }
 
-void Events::make_wait(Stream& stream, cudaEvent_t handle) {
+void Events::refuse_captured(const Recorded* recorded) {
+  if (!recorded || !recorded->capture) return;
+  recorded->capture->valid = false;
+  throw ApiError{cudaErrorCapturedEvent};
+}
+
+void Events::make_wait(Stream& stream, cudaEvent_t handle, bool as_node) {
+  const auto latest = recorded(handle);
+  if (latest && latest->capture) return streams_.join(stream, latest->capture, latest->nodes);
+  if (streams_.captures(stream)) {
+    if (!as_node) streams_.refuse_outside_work(stream);
+    streams_.submit(stream, {}, {.type = cudaGraphNodeTypeWaitEvent, .event = handle});
+    return;
+  }
   // The record was issued before, so the queue reaches it first; the stream must only not count as idle until then.
-  if (recorded(handle)) streams_.submit(stream, [] {});
+  if (latest) streams_.submit(stream, [] {});
 }
 
 float Events::elapsed_ms(cudaEvent_t start, cudaEvent_t end) {
@@ -65,6 +92,8 @@ float Events::elapsed_ms(cudaEvent_t start, cudaEvent_t end) {
     from = first.recorded;
     to = second.recorded;
   }
+  refuse_captured(from.get());
+  refuse_captured(to.get());
   if (!queue_.done(from->ticket) || !queue_.done(to->ticket)) throw ApiError{cudaErrorNotReady};
   return std::chrono::duration<float, std::milli>(to->time - from->time).count();
 }

@@ -20,10 +20,12 @@ class Events {
   cudaEvent_t create(unsigned flags);
   void destroy(cudaEvent_t handle);
 
-  void record(cudaEvent_t handle, Stream& stream);
+  /// `as_node`: where the stream captures, a node that records the event at each launch, instead of a mark in the
+  /// capture. Likewise make_wait.
+  void record(cudaEvent_t handle, Stream& stream, bool as_node = false);
   bool done(cudaEvent_t handle);  ///< true for an event that was never recorded
   void wait(cudaEvent_t handle);
-  void make_wait(Stream& stream, cudaEvent_t handle);
+  void make_wait(Stream& stream, cudaEvent_t handle, bool as_node = false);
   /// Throws cudaErrorInvalidResourceHandle for events without a time, cudaErrorNotReady for events not reached yet.
   float elapsed_ms(cudaEvent_t start, cudaEvent_t end);
 
@@ -34,6 +36,9 @@ class Events {
   struct Recorded {
     Ticket ticket = 0;
     Clock::time_point time;  // valid once the ticket is done
+    // In a stream that captured: what whoever waits for the event will need.
+    std::shared_ptr<Capture> capture;
+    std::vector<GraphNode*> nodes;
   };
   struct Event {
     unsigned flags = 0;
@@ -41,6 +46,7 @@ class Events {
   };
 
   std::shared_ptr<Recorded> recorded(cudaEvent_t handle);
+  static void refuse_captured(const Recorded* recorded);
   Event& find(cudaEvent_t handle);  // needs mutex_
 
   Queue& queue_;

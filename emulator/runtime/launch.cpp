@@ -182,13 +182,21 @@ class Checker {
   Function::Loaded loaded_{};
 };
 
-void enqueue(Runtime& runtime, Checked checked, std::vector<std::byte> parameters, Stream& stream) {
+void enqueue(Runtime& runtime, const LaunchRequest& request, Checked checked, std::vector<std::byte> parameters,
+             Stream& stream) {
   Device& device = runtime.device();
-  runtime.streams.submit(stream, [&runtime, &device, checked = std::move(checked), parameters = std::move(parameters)] {
+  NodeDescription what;
+  if (runtime.streams.captures(stream)) {
+    what.type = cudaGraphNodeTypeKernel;
+    what.launch = request;
+    what.parameters = parameters;
+  }
+  const auto run = [&runtime, &device, checked = std::move(checked), parameters = std::move(parameters)] {
     if (runtime.sticky_error() != cudaSuccess) return;
     const std::lock_guard lock(runtime.code_mutex());
     if (const auto fault = device.launch(*checked.loaded.kernel, checked.config, parameters)) runtime.poison(*fault);
-  });
+  };
+  runtime.streams.submit(stream, run, std::move(what));
 }
 
 }  // namespace
@@ -213,7 +221,7 @@ void launch(Runtime& runtime, const LaunchRequest& request, void** arguments, St
     const Kernel::Parameter& parameter = kernel.parameters[i];
     std::memcpy(parameters.data() + parameter.offset, arguments[i], parameter.bytes);
   }
-  enqueue(runtime, std::move(checked), std::move(parameters), stream);
+  enqueue(runtime, request, std::move(checked), std::move(parameters), stream);
 }
 
 void launch_packed(Runtime& runtime, const LaunchRequest& request, std::span<const std::byte> packed, Stream& stream) {
@@ -222,7 +230,7 @@ void launch_packed(Runtime& runtime, const LaunchRequest& request, std::span<con
   std::vector<std::byte> parameters(checked.loaded.kernel->parameter_bytes);
   if (packed.size() < parameters.size()) throw ApiError{cudaErrorInvalidValue};
   std::memcpy(parameters.data(), packed.data(), parameters.size());
-  enqueue(runtime, std::move(checked), std::move(parameters), stream);
+  enqueue(runtime, request, std::move(checked), std::move(parameters), stream);
 }
 
 int blocks_per_sm(Runtime& runtime, const Function& function, int threads_per_block, size_t dynamic_shared_bytes) {

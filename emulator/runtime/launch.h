@@ -4,19 +4,10 @@
 
 #include <span>
 
+#include "emulator/runtime/launch_request.h"
 #include "emulator/runtime/runtime.h"
 
 namespace emu::runtime {
-
-struct LaunchRequest {
-  Function* function = nullptr;
-  dim3 grid, block;
-  size_t dynamic_shared_bytes = 0;
-  Dim3 cluster{0, 0, 0};  ///< 0x0x0: the launch asked for none
-  bool cluster_given = false;
-  bool cooperative = false;
-  int carveout = -1;
-};
 
 /// The kernel behind a host address or a handle. Throws cudaErrorInvalidDeviceFunction for null and
 /// cudaErrorInvalidResourceHandle for anything unknown, as an H200's runtime does.

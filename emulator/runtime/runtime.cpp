@@ -73,6 +73,7 @@ void Runtime::reset() {
   queue.wait_all();
   events.forget_all();
   streams.forget_all();
+  graphs.forget_all();
   libraries.forget_all(*this);
   registry.unload_all();
   pools.forget_all();

@@ -7,6 +7,7 @@
 
 #include "emulator/machine/device.h"
 #include "emulator/runtime/event.h"
+#include "emulator/runtime/graph.h"
 #include "emulator/runtime/host_memory.h"
 #include "emulator/runtime/library.h"
 #include "emulator/runtime/pool.h"
@@ -40,6 +41,7 @@ class Runtime {
               [this] { show_printed(); }};
   Streams streams{queue};
   Events events{queue, streams};
+  Graphs graphs;
   Registry registry;
   Libraries libraries;
   HostMemory host_memory;

@@ -47,11 +47,30 @@ cudaStream_t Streams::create(unsigned flags, int priority) {
 void Streams::destroy(cudaStream_t handle) {
   // Work that is under way goes on; only the name is gone.
   const std::lock_guard lock(mutex_);
-  if (live_.erase(handle) == 0) throw ApiError{cudaErrorInvalidResourceHandle};
+  const auto found = live_.find(handle);
+  if (found == live_.end()) throw ApiError{cudaErrorInvalidResourceHandle};
+  if (const auto capture = found->second->capture) {
+    capture->valid = false;
+    if (capture->origin == found->second.get()) leave(capture);
+    std::erase(capture->streams, found->second.get());
+  }
+  live_.erase(found);
 }
 
-Ticket Streams::submit(Stream& stream, std::function<void()> work) {
+Ticket Streams::submit(Stream& stream, std::function<void()> work, NodeDescription what) {
   const std::lock_guard lock(mutex_);
+  if (stream.capture) {
+    if (!stream.capture->valid) throw ApiError{cudaErrorStreamCaptureInvalidated};
+    stream.tail = {stream.capture->graph->add(std::move(what), std::move(work), stream.tail)};
+    return 0;
+  }
+  // Work in the legacy stream waits for that of all blocking streams, which is not to happen now.
+  if (stream.legacy)
+    for (const auto& capture : captures_)
+      if (std::ranges::any_of(capture->streams, [](const Stream* each) { return each->blocking(); })) {
+        capture->valid = false;
+        throw ApiError{cudaErrorStreamCaptureImplicit};
+      }
   stream.last = queue_.push(std::move(work));
   if (stream.blocking()) last_blocking_ = stream.last;
   return stream.last;
@@ -62,8 +81,116 @@ Ticket Streams::last_of(const Stream& stream) const {
   return stream.legacy ? last_blocking_ : stream.last;
 }
 
+bool Streams::captures(const Stream& stream) const {
+  const std::lock_guard lock(mutex_);
+  return stream.capture != nullptr;
+}
+
+void Streams::refuse_while_capturing(const Stream& stream) {
+  const std::lock_guard lock(mutex_);
+  if (!stream.capture) return;
+  stream.capture->valid = false;
+  throw ApiError{cudaErrorStreamCaptureUnsupported};
+}
+
+void Streams::refuse_while_capturing() {
+  const std::lock_guard lock(mutex_);
+  if (captures_.empty()) return;
+  for (const auto& capture : captures_) capture->valid = false;
+  throw ApiError{cudaErrorStreamCaptureUnsupported};
+}
+
+void Streams::begin_capture(Stream& stream, cudaStreamCaptureMode mode, std::shared_ptr<Graph> graph,
+                            std::vector<GraphNode*> needs) {
+  const std::lock_guard lock(mutex_);
+  if (stream.legacy) throw ApiError{cudaErrorStreamCaptureUnsupported};
+  if (stream.capture) throw ApiError{cudaErrorIllegalState};
+  auto capture = std::make_shared<Capture>();
+  capture->graph = std::move(graph);
+  capture->origin = &stream;
+  capture->streams = {&stream};
+  capture->mode = mode;
+  capture->thread = std::this_thread::get_id();
+  capture->id = next_capture_++;
+  captures_.push_back(capture);
+  stream.capture = std::move(capture);
+  stream.tail = std::move(needs);
+}
+
+void Streams::leave(const std::shared_ptr<Capture>& capture) {
+  for (Stream* stream : capture->streams) {
+    stream->capture = nullptr;
+    stream->tail.clear();
+  }
+  std::erase(captures_, capture);
+}
+
+void Streams::end_capture(Stream& stream, std::shared_ptr<Graph>& graph) {
+  const std::lock_guard lock(mutex_);
+  const auto capture = stream.capture;
+  if (!capture) throw ApiError{cudaErrorIllegalState};
+  if (capture->mode != cudaStreamCaptureModeRelaxed && capture->thread != std::this_thread::get_id())
+    throw ApiError{cudaErrorStreamCaptureWrongThread};
+  if (capture->origin != &stream) {
+    capture->valid = false;
+    throw ApiError{cudaErrorStreamCaptureUnmatched};
+  }
+  graph = capture->graph;
+  // Everything that other streams were given must come before what the origin would do next.
+  std::vector<GraphNode*> reached = stream.tail;
+  for (size_t i = 0; i < reached.size(); ++i)
+    for (GraphNode* need : reached[i]->needs)
+      if (std::ranges::find(reached, need) == reached.end()) reached.push_back(need);
+  bool joined = true;
+  for (const Stream* other : capture->streams)
+    for (GraphNode* node : other->tail) joined &= std::ranges::find(reached, node) != reached.end();
+  const bool valid = capture->valid;
+  leave(capture);
+  if (!valid) throw ApiError{cudaErrorStreamCaptureInvalidated};
+  if (!joined) throw ApiError{cudaErrorStreamCaptureUnjoined};
+}
+
+Streams::State Streams::capture_of(const Stream& stream) const {
+  const std::lock_guard lock(mutex_);
+  return {stream.capture, stream.tail};
+}
+
+void Streams::set_tail(Stream& stream, std::vector<GraphNode*> nodes, bool add) {
+  const std::lock_guard lock(mutex_);
+  if (!stream.capture) throw ApiError{cudaErrorIllegalState};
+  if (!stream.capture->valid) throw ApiError{cudaErrorStreamCaptureInvalidated};
+  if (!add) stream.tail.clear();
+  for (GraphNode* node : nodes)
+    if (std::ranges::find(stream.tail, node) == stream.tail.end()) stream.tail.push_back(node);
+}
+
+void Streams::join(Stream& stream, const std::shared_ptr<Capture>& capture, const std::vector<GraphNode*>& nodes) {
+  const std::lock_guard lock(mutex_);
+  const bool over = std::ranges::find(captures_, capture) == captures_.end();
+  if (over || (stream.legacy && !stream.capture)) throw ApiError{cudaErrorCapturedEvent};
+  if (stream.capture && stream.capture != capture) {
+    stream.capture->valid = capture->valid = false;
+    throw ApiError{cudaErrorStreamCaptureMerge};
+  }
+  if (!stream.capture) {
+    stream.capture = capture;
+    capture->streams.push_back(&stream);
+  }
+  for (GraphNode* node : nodes)
+    if (std::ranges::find(stream.tail, node) == stream.tail.end()) stream.tail.push_back(node);
+}
+
+void Streams::refuse_outside_work(Stream& stream) {
+  const std::lock_guard lock(mutex_);
+  if (!stream.capture) return;
+  stream.capture->valid = false;
+  throw ApiError{cudaErrorStreamCaptureIsolation};
+}
+
 void Streams::forget_all() {
   const std::lock_guard lock(mutex_);
+  captures_.clear();
+  for (const auto& [_, stream] : live_) stream->capture = nullptr;
   live_.clear();
   ++generation_;
 }

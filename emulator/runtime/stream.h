@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "emulator/runtime/cuda_api.h"
+#include "emulator/runtime/graph.h"
 #include "emulator/runtime/queue.h"
 
 namespace emu::runtime {
@@ -19,6 +20,8 @@ struct Stream {
   Ticket last = 0;  ///< guarded by Streams
   bool legacy = false;
   std::map<cudaLaunchAttributeID, cudaLaunchAttributeValue> attributes;  ///< as set by the program
+  std::shared_ptr<Capture> capture;  ///< null: it does not capture. Guarded by Streams, as the next one
+  std::vector<GraphNode*> tail;      ///< what its next node will need
   bool blocking() const { return flags != cudaStreamNonBlocking; }
 };
 
@@ -36,20 +39,46 @@ class Streams {
   cudaStream_t create(unsigned flags, int priority);
   void destroy(cudaStream_t handle);
 
-  Ticket submit(Stream& stream, std::function<void()> work);
+  /// In a stream that captures, `work` becomes the node that `what` describes, and the ticket is 0.
+  Ticket submit(Stream& stream, std::function<void()> work, NodeDescription what = {});
 
   /// What "all work in this stream" means. The legacy default stream waits for the work of all blocking streams.
   Ticket last_of(const Stream& stream) const;
 
   void forget_all();  ///< cudaDeviceReset
 
+  // ---- capture
+
+  bool captures(const Stream& stream) const;
+  /// For what has to wait for a stream, or would have to: not while it captures, which breaks the capture.
+  void refuse_while_capturing(const Stream& stream);
+  /// The same for what has to wait for the whole device.
+  void refuse_while_capturing();
+  /// New nodes go into `graph`, the first after `needs`.
+  void begin_capture(Stream& stream, cudaStreamCaptureMode mode, std::shared_ptr<Graph> graph,
+                     std::vector<GraphNode*> needs);
+  /// `graph`: what was captured, also when that is no good; null when nothing ended.
+  void end_capture(Stream& stream, std::shared_ptr<Graph>& graph);
+  struct State {
+    std::shared_ptr<Capture> capture;
+    std::vector<GraphNode*> tail;
+  };
+  State capture_of(const Stream& stream) const;
+  void set_tail(Stream& stream, std::vector<GraphNode*> nodes, bool add);
+  /// The stream's next node will need these, too; a stream that does not capture begins to, with them.
+  void join(Stream& stream, const std::shared_ptr<Capture>& capture, const std::vector<GraphNode*>& nodes);
+  /// For an event that was recorded outside of the capture.
+  void refuse_outside_work(Stream& stream);
+
  private:
+  void leave(const std::shared_ptr<Capture>& capture);
   Queue& queue_;
   mutable std::mutex mutex_;
   std::map<cudaStream_t, std::shared_ptr<Stream>> live_;
   std::shared_ptr<Stream> legacy_;
   Ticket last_blocking_ = 0;  // issued by any blocking stream
-  uint64_t next_id_ = 1;
+  std::vector<std::shared_ptr<Capture>> captures_;
+  uint64_t next_id_ = 1, next_capture_ = 1;
   uint64_t generation_ = 1;  // of the context: a per-thread stream belongs to one
 };
 

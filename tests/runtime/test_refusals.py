@@ -157,9 +157,9 @@ class Environment(Programs):
 
 class NotThere(Programs):
     def test_an_unimplemented_function_names_itself(self):
-        done = self.emulate(self.compile(["store.cu"], *SHARED, *BLACKWELL), "graph")
-        self.assertEqual(done.stdout, "main\ngraph: cudaErrorNotSupported\ngraph: cudaErrorNotSupported\n")
-        self.assertEqual(done.stderr.count("cudaGraphCreate is not implemented"), 1, done.stderr)  # once
+        done = self.emulate(self.compile(["store.cu"], *SHARED, *BLACKWELL), "array")
+        self.assertEqual(done.stdout, "main\narray: cudaErrorNotSupported\narray: cudaErrorNotSupported\n")
+        self.assertEqual(done.stderr.count("cudaMallocArray is not implemented"), 1, done.stderr)  # once
 
 
 class Driver(Programs):

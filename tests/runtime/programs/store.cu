@@ -19,10 +19,11 @@ int main(int count, char** arguments) {
     int devices = 0;
     return report("count", cudaGetDeviceCount(&devices));
   }
-  if (count > 1 && std::strcmp(arguments[1], "graph") == 0) {
-    cudaGraph_t graph;
-    report("graph", cudaGraphCreate(&graph, 0));
-    return report("graph", cudaGraphCreate(&graph, 0));
+  if (count > 1 && std::strcmp(arguments[1], "array") == 0) {
+    cudaArray_t array;
+    const cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+    report("array", cudaMallocArray(&array, &format, 16));
+    return report("array", cudaMallocArray(&array, &format, 16));
   }
   int *memory, value = 0;
   if (report("malloc", cudaMalloc(&memory, 4))) return 1;
