@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "emulator/machine/decoder.h"
+#include "emulator/machine/reserved_shared.h"
 
 namespace emu::isa {
 namespace {
@@ -140,6 +141,7 @@ Slot Binder::input(const ptx::Operand& operand, uint8_t bytes) {
       if (operand.name == "%reserved_smem_offset_begin") return constant(0, 4);
       if (operand.name == "%reserved_smem_offset_end") return constant(0x120, 4);
       if (operand.name == "%reserved_smem_offset_cap") return constant(decoder_.chip().shared_reserved_bytes, 4);
+      if (operand.name == "%reserved_smem_offset_1") return constant(kGroupsOffset, 4);
       refuse("the emulator does not know the special register " + std::string(operand.name) +
              (operand.component ? std::string(".") + operand.component : ""));
     }

@@ -5,6 +5,7 @@
 #include "emulator/machine/cluster.h"
 #include "emulator/machine/grid.h"
 #include "emulator/report/fault_report.h"
+#include "emulator/machine/reserved_shared.h"
 
 namespace emu {
 Cta& Cluster::cta_of(uint32_t address) {
@@ -41,7 +42,8 @@ std::byte* Cluster::shared(uint32_t address, uint64_t bytes, Access access) {
   Cta& cta = cta_of(address);
   uint32_t offset = shared_offset(address);
   uint32_t reserved = grid.device.chip().shared_reserved_bytes;
-  if (offset < reserved || offset + bytes > cta.window_bytes)
+  const bool of_groups = offset >= kGroupsOffset && offset + bytes <= kGroupsOffset + kGroupsBytes;
+  if ((offset < reserved && !of_groups) || offset + bytes > cta.window_bytes)
     throw Trap(
         FaultCode::illegal_address,
         fmt::format("{} of {} bytes at shared address {:#x}: the CTA's shared memory is {:#x} to {:#x} ({} bytes)",

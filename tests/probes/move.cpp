@@ -209,9 +209,25 @@ TEST_CASE("prmt picks bytes") {
 }
 
 TEST_CASE("special registers that the emulator has not are refused by name") {
-  CHECK_THAT(probe::fault("mov.u32 %r0, %reserved_smem_offset_1; ld.param.u64 %d0, [p0]; st.global.u32 [%d0], %r0;",
+  CHECK_THAT(probe::fault("mov.u32 %r0, %reserved_smem_offset_0; ld.param.u64 %d0, [p0]; st.global.u32 [%d0], %r0;",
                           {.apart = "a chip has such a register"}),
-             test::contains("%reserved_smem_offset_1"));
+             test::contains("%reserved_smem_offset_0"));
+}
+
+TEST_CASE("the part of a CTA's reserved shared memory that cooperative groups use") {
+  const std::string find = "mov.u32 %r0, %reserved_smem_offset_1; ld.param.u64 %d0, [p0]; ";
+  // As its header does: by a generic address. The ISA does not say where it is, nor what it holds: the header wants 288
+  // bytes, and zeros.
+  const auto got = probe::run<uint32_t>(find +
+                                            "cvt.u64.u32 %d1, %r0; cvta.shared.u64 %d1, %d1; ld.u32 %r1, [%d1];"
+                                            "st.u32 [%d1+284], 7; ld.shared.u32 %r2, [%r0+284];"
+                                            "st.global.u32 [%d0], %r1; st.global.u32 [%d0+4], %r2;",
+                                        2);
+  CHECK(got == std::vector<uint32_t>{0, 7});
+  const char* apart = "on a chip this is another part of the same kilobyte";
+  CHECK_THAT(probe::fault(find + "ld.shared.u32 %r1, [%r0+288]; st.global.u32 [%d0], %r1;", {.apart = apart}),
+             test::contains("shared address"));
+  CHECK_THAT(probe::fault(find + "st.shared.u32 [%r0+-4], %r0;", {.apart = apart}), test::contains("shared address"));
 }
 
 TEST_CASE("programmatic dependent launch: the earlier grids are complete") {

@@ -1,0 +1,12 @@
+#pragma once
+// The kilobyte at the bottom of a CTA's shared memory belongs to the system. One part of it is open to programs: the
+// cooperative groups of CUDA's headers keep there how warps of a block meet, from %reserved_smem_offset_1 on.
+
+#include <cstdint>
+
+namespace emu {
+
+inline constexpr uint32_t kGroupsOffset = 0x100;  ///< where it lies is the driver's business; ours
+inline constexpr uint32_t kGroupsBytes = 288;     ///< cooperative_groups/details/memory.h, which wants zeros there
+
+}  // namespace emu
