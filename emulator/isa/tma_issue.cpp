@@ -15,7 +15,11 @@ uint32_t shared_address(const Warp& warp, const AddressOperand& operand, int lan
 }
 
 tma::Window window_of(Cta& cta) {
-  if (cta.cluster.gone(cta)) refuse_gone(cta, "shared memory is read or written by a bulk copy");
+  if (cta.cluster.gone(cta)) refuse_gone(cta, "shared memory is written by a bulk copy");
+  return source_window_of(cta);
+}
+
+tma::Window source_window_of(Cta& cta) {
   return {cta.window.data(), cta.window_bytes, cta.cluster.grid.device.chip().shared_reserved_bytes};
 }
 

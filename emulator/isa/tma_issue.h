@@ -20,6 +20,9 @@ inline constexpr int kReductionShift = 8, kTypeShift = 16;
 uint32_t shared_address(const Warp& warp, const AddressOperand& operand, int lane);
 /// Throws Trap when the CTA has exited.
 tma::Window window_of(Cta& cta);
+/// Where a bulk copy reads. A CTA may end before that happens: its memory stays its own until it has. CUTLASS's
+/// epilogues end with their last stores under way.
+tma::Window source_window_of(Cta& cta);
 TensorMap read_map(Warp& warp, uint64_t address);
 std::vector<int32_t> read_coordinates(const Warp& warp, const Instruction& instruction, int lane);
 /// Where a load writes to, and the mbarrier (shared::cluster address) that it tells.

@@ -40,7 +40,7 @@ void issue_bulk_store(Warp& warp, const Instruction& instruction, int lane) {
   tma::check_bulk(destination, shared_offset(source), bytes);
   Cta& from = cluster.cta_of(source);
   uint32_t offset = shared_offset(source);
-  tma::check_shared_range(offset, bytes, window_of(from));
+  tma::check_shared_range(offset, bytes, source_window_of(from));
   if (reduces) tma::check_bulk_reduction(reduction, type, false);
   Origin who = cluster.origin(warp, lane);
   warp.counters.tma_stores++;
@@ -50,7 +50,7 @@ void issue_bulk_store(Warp& warp, const Instruction& instruction, int lane) {
   auto staging = std::make_shared<std::vector<std::byte>>(bytes);
   uint64_t chain = cluster.new_chain();
   cluster.at(times.read, warp.cta, who, ticket.reading(chain), [staging, &from, offset, ticket] {
-    tma::bulk_read_shared(window_of(from), offset, *staging);
+    tma::bulk_read_shared(source_window_of(from), offset, *staging);
     ticket.read_done();
   });
   cluster.at(times.show, warp.cta, who, ticket.writing(chain, reduces),
@@ -76,7 +76,7 @@ void issue_bulk_shared(Warp& warp, const Instruction& instruction, int lane) {
   tma::check_bulk(shared_offset(destination), shared_offset(source), bytes);
   Cta& to = cluster.cta_of(destination);
   Cta& from = cluster.cta_of(source);
-  tma::check_shared_range(shared_offset(source), bytes, window_of(from));
+  tma::check_shared_range(shared_offset(source), bytes, source_window_of(from));
   tma::check_shared_range(shared_offset(destination), bytes, window_of(to));
   if (reduces) tma::check_bulk_reduction(reduction, type, true);
   Origin who = cluster.origin(warp, lane);
@@ -85,8 +85,9 @@ void issue_bulk_shared(Warp& warp, const Instruction& instruction, int lane) {
   uint64_t chain = cluster.new_chain();
   uint32_t signal = to.rank << 24 | shared_offset(barrier);
   mbarrier::need_plausible(cluster.mbarrier_word(signal, Access::atomic));
-  cluster.at(times.read, warp.cta, who, {chain},
-             [staging, &from, source] { tma::bulk_read_shared(window_of(from), shared_offset(source), *staging); });
+  cluster.at(times.read, warp.cta, who, {chain}, [staging, &from, source] {
+    tma::bulk_read_shared(source_window_of(from), shared_offset(source), *staging);
+  });
   cluster.at(times.show, to, who, {chain, signal},
              [&cluster, staging, &to, destination, signal, who, reduces, reduction, type] {
                if (reduces)

@@ -166,7 +166,7 @@ void issue_tensor_store(Warp& warp, const Instruction& instruction, int lane) {
                                        reduces ? tma::Direction::reduce : tma::Direction::store);
   Cta& from = cluster.cta_of(source);
   uint32_t offset = shared_offset(source);
-  boxes->shape().check_shared(offset, window_of(from));
+  boxes->shape().check_shared(offset, source_window_of(from));
   Origin who = cluster.origin(warp, lane);
   warp.counters.tma_stores++;
   warp.counters.tma_box_rows += boxes->shape().rows();
@@ -175,7 +175,7 @@ void issue_tensor_store(Warp& warp, const Instruction& instruction, int lane) {
   GroupTicket ticket = GroupTicket::issue(warp, lane);
   Cluster::Times times = cluster.draw_times();
   if (cluster.schedule() == Schedule::earliest && !reduces && boxes->single()) {
-    tma::store(boxes->shape(), window_of(from), offset, cluster.global());
+    tma::store(boxes->shape(), source_window_of(from), offset, cluster.global());
     cluster.note_effect();
     ticket.read_done();
     ticket.written();
@@ -184,7 +184,7 @@ void issue_tensor_store(Warp& warp, const Instruction& instruction, int lane) {
   auto staging = std::make_shared<std::vector<std::byte>>(boxes->bytes());
   uint64_t chain = cluster.new_chain();
   cluster.at(times.read, warp.cta, who, ticket.reading(chain), [boxes, staging, &from, offset, ticket] {
-    tma::collect(boxes->shape(), window_of(from), offset, *staging);
+    tma::collect(boxes->shape(), source_window_of(from), offset, *staging);
     ticket.read_done();
   });
   cluster.at(times.show, warp.cta, who, ticket.writing(chain, reduces),

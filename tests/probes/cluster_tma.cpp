@@ -480,3 +480,32 @@ TEST_CASE("tensormap.replace: values that no map has, and fields that do not go 
     CHECK(got.report.find(bad.why) != std::string::npos);
   }
 }
+
+TEST_CASE("cluster: CTAs that end with their stores under way") {
+  const std::string body = R"(
+    .shared .align 128 .b32 data[64];
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, %cluster_ctarank;
+    mov.u32 %r3, data;
+    mad.lo.u32 %r4, %r1, 8, %r3;
+    mad.lo.u32 %r5, %r2, 1000, %r1;
+    add.u32 %r6, %r5, 100;
+    st.shared.v2.u32 [%r4], {%r5, %r6};
+    fence.proxy.async.shared::cta;
+    bar.sync 0;
+    ld.param.u64 %d0, [p0];
+    mad.wide.u32 %d0, %r2, 256, %d0;
+    setp.ne.u32 %p0, %r1, 0;
+    @%p0 exit;
+    cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r3], 256;
+    cp.async.bulk.commit_group;
+)";
+  std::vector<uint32_t> want;
+  for (uint32_t rank = 0; rank < 2; ++rank)
+    for (uint32_t i = 0; i < 32; ++i) {
+      want.push_back(rank * 1000 + i);
+      want.push_back(rank * 1000 + i + 100);
+    }
+  CHECK(probe::everywhere<uint32_t>(probe::kernel(body, 1), 128, {},
+                                    {.grid = {2, 1, 1}, .block = {32, 1, 1}, .cluster = {2, 1, 1}}) == want);
+}
