@@ -22,6 +22,9 @@ struct Packed {
   uint16_t version;
   uint8_t rank;
   uint8_t type;
+  // CUTLASS clears bit 21 of the second word in every map of a small tensor, to get round something in NVIDIA's drivers
+  // of CUDA 13.0 and 13.1 (cute/atom/copy_traits_sm90_tma.hpp). Nothing of ours may lie there.
+  uint64_t not_ours;
   uint64_t address;
   uint32_t dims_less_one[5];
   uint8_t interleave, swizzle, promotion, fill;
@@ -30,7 +33,7 @@ struct Packed {
   uint8_t element_strides[5];
   uint8_t replaced, im2col, zero_before;
   int16_t lower[3], upper[3];
-  uint8_t zero[18];
+  uint8_t zero[10];
   uint64_t checksum;  // of all before
 };
 static_assert(sizeof(Packed) == kTensorMapBytes);
