@@ -163,6 +163,16 @@ TEST_CASE("the door refuses, naming address, size, neighbour and distance") {
   CHECK_THAT(fault_at(memory, a + 5000, 4), test::contains("nothing is allocated"));
 }
 
+TEST_CASE("the word around the last bytes is there, and nothing else behind them") {
+  GlobalMemory memory(1 << 20);
+  const uint64_t a = memory.allocate(6, "short");
+  CHECK(memory.door(a + 4, 4, Access::atomic) != nullptr);
+  CHECK_THAT(fault_at(memory, a + 4, 3), test::contains("run past its end"));
+  CHECK_THAT(fault_at(memory, a, 8), test::contains("run past its end"));
+  CHECK_THAT(fault_at(memory, a + 5, 4), test::contains("run past its end"));
+  CHECK_THAT(fault_at(memory, a + 8, 4), test::contains("global address"));
+}
+
 TEST_CASE("neighbours are never reached by running over an end") {
   GlobalMemory memory(1 << 24);
   for (int i = 0; i < 8; ++i) memory.allocate(512);
