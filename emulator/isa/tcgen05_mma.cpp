@@ -101,11 +101,10 @@ void bind_mma(Binder& binder) {
   if (weight_stationary) out.modifiers |= kWeightStationary;
   // [d], a, b, idesc{, [scale a], [scale b]}{, {disabled lanes}}, enable{, scale or zero columns}
   out.address = binder.address(0);
+  std::vector<AddressOperand> further;  // A, where it is in tensor memory; factors
   if (binder.is_address(1)) {
     out.modifiers |= kAInTensorMemory;
-    AddressOperand a = binder.address(1);
-    if (a.offset != 0) binder.refuse("an offset in the tensor-memory address of A");
-    out.operand[0] = a.base;
+    further.push_back(binder.address(1));
   } else {
     out.operand[0] = binder.input(1, 8);
   }
@@ -113,8 +112,8 @@ void bind_mma(Binder& binder) {
   out.operand[2] = binder.input(3, 4);
   size_t next = 4;
   if (block_scaled(kind)) {
-    binder.second_addresses({binder.address(next), binder.address(next + 1)});
-    next += 2;
+    further.push_back(binder.address(next++));
+    further.push_back(binder.address(next++));
   } else if (binder.is_vector(next)) {
     std::vector<Slot> lanes = binder.inputs(binder.operand(next++), 4);
     const uint32_t wanted = out.modifiers & kPair ? 8 : 4;
@@ -123,6 +122,7 @@ void bind_mma(Binder& binder) {
     out.list = binder.list(lanes);
     out.list_count = wanted;
   }
+  binder.second_addresses(further);
   out.operand[3] = binder.input(next++, 0);
   if (binder.count() > next && weight_stationary) {
     out.operand[4] = binder.input(next, 8);

@@ -37,7 +37,7 @@ void decode_a(Warp& warp, const Instruction& instruction, int lane, Mma& mma) {
     check_operand(mma.a, mma.a_shape(), "A");
     return;
   }
-  uint32_t a = static_cast<uint32_t>(warp.scalar(instruction.operand[0], lane));
+  const uint32_t a = static_cast<uint32_t>(warp.address(warp.second_address(instruction, 0), lane));
   mma.a_lane = a >> 16;
   mma.a_column = a & 0xFFFF;
   if (mma.a_lane != mma.d_lane)
@@ -54,8 +54,9 @@ void decode_a(Warp& warp, const Instruction& instruction, int lane, Mma& mma) {
 /// Column of scale-A (which = 0) or scale-B (1). Bits 30 and 31 of such an address are not part of it: CUTLASS keeps
 /// the factors' id there, and passes them on.
 uint32_t scale_column(Warp& warp, const Instruction& instruction, int lane, const Mma& mma, uint32_t which) {
+  const uint32_t position = which + (mma.a_in_tensor_memory ? 1 : 0);
   const uint32_t address =
-      static_cast<uint32_t>(warp.address(warp.second_address(instruction, which), lane)) & 0x3FFFFFFF;
+      static_cast<uint32_t>(warp.address(warp.second_address(instruction, position), lane)) & 0x3FFFFFFF;
   const char* name = which == 0 ? "A" : "B";
   if (address >> 16)
     throw Trap(

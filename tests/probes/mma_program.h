@@ -234,8 +234,8 @@ inline std::string MmaProgram::body() const {
   for (uint32_t step = 0; step < steps; ++step) {
     std::string a_operand = "%d5";
     if (a_in_tmem) {
-      text += fmt::format("    add.u32 %r8, %r10, {};\n", 256 + 8 * step);
-      a_operand = "[%r8]";
+      text += "    add.u32 %r8, %r10, 256;\n";
+      a_operand = fmt::format("[%r8+{}]", 8 * step);
     } else {
       descriptor("%d5", a, step);
     }

@@ -269,8 +269,8 @@ inline std::string NarrowProgram::body() const {
     }
     std::string a_operand = "%d5";
     if (a_in_tmem) {
-      text += fmt::format("    add.u32 %r8, %r5, {};\n", 256 + 8 * step);
-      a_operand = "[%r8]";
+      text += "    add.u32 %r8, %r5, 256;\n";
+      a_operand = fmt::format("[%r8+{}]", 8 * step);
     } else {
       descriptor("%d5", a.start(step), a.descriptor());
     }
