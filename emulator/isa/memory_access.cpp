@@ -30,6 +30,7 @@ std::byte* parameter(Warp& warp, int lane, uint64_t address, uint64_t bytes) {
   const Grid& grid = warp.cta.cluster.grid;
   // The address of a function's parameter is one in local memory.
   if (address < Frames::kMostStack) return warp.cta.cluster.local(warp, lane, address, bytes);
+  address = grid.parameter_address(address);
   uint64_t offset = address - reinterpret_cast<uint64_t>(grid.parameters());
   uint64_t size = grid.kernel.parameter_bytes;
   if (offset > size || bytes > size - offset)

@@ -185,6 +185,15 @@ uint64_t generic_to_local(uint64_t address) {
   return address - kLocalWindow;
 }
 
+/// A kernel's parameter. A program that keeps addresses of small memories in 32 bits has only half of the address here.
+Flow param_to_generic(Warp& warp, const Instruction& instruction) {
+  const Grid& grid = warp.cta.cluster.grid;
+  const uint64_t* a = warp.read<uint64_t>(instruction.operand[1]);
+  uint64_t* d = warp.write<uint64_t>(instruction.operand[0]);
+  for_lanes(warp.active, [&](int lane) { d[lane] = grid.parameter_address(a[lane]); });
+  return Flow::next;
+}
+
 std::string_view take_space(Binder& binder) {
   return binder.take_any(
       {"global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry"});
@@ -199,7 +208,11 @@ void bind_cvta(Binder& binder) {
     to ? bind_map<generic_to_shared>(binder) : bind_map<shared_to_generic>(binder);
   else if (space == "local")
     to ? bind_map<generic_to_local>(binder) : bind_map<local_to_generic>(binder);
-  else if (!space.empty())
+  else if (space.starts_with("param") && !to) {
+    binder.out.operand[0] = result(binder, 0, 8);
+    binder.out.operand[1] = source(binder, 1, 8);
+    binder.out.execute = param_to_generic;
+  } else if (!space.empty())
     bind_map<identity>(binder);
   else
     binder.refuse("a state space is wanted");

@@ -123,7 +123,8 @@ Flow replace(Warp& warp, const Instruction& instruction) {
   uint64_t address[kLanes];
   lane_addresses(warp, instruction.address, address);
   for_lanes(warp.active, [&](int lane) {
-    TensorMap map = decode_tensor_map(at[lane], address[lane]);
+    // Compilers make maps without the host: they clear the 128 bytes and set every field that matters.
+    TensorMap map = is_blank_tensor_map(at[lane]) ? TensorMap{} : decode_tensor_map(at[lane], address[lane]);
     set(map, field, static_cast<size_t>(instruction.immediate), warp.scalar(instruction.operand[0], lane));
     map.replaced = true;
     TensorMapObject object = encode_tensor_map(map);

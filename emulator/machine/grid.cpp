@@ -6,6 +6,7 @@
 #include <new>
 #include <thread>
 
+#include "emulator/machine/frame.h"
 #include "emulator/machine/program.h"
 
 namespace emu {
@@ -30,8 +31,14 @@ Grid::Grid(Device& device_, const Kernel& kernel_, const LaunchConfig& config_, 
 
   constexpr size_t kParameterAlign = 256;  // a CUtensorMap parameter asks for 128
   size_t bytes = (std::max<size_t>(parameters.size(), 1) + kParameterAlign - 1) / kParameterAlign * kParameterAlign;
-  parameters_ = static_cast<std::byte*>(std::aligned_alloc(kParameterAlign, bytes));
-  if (!parameters_) throw std::bad_alloc();
+  // The lower half of a parameter's address must be none in local memory (see parameter_address): behind as many bytes
+  // as that has, in a block that starts at a multiple of a number which is larger still.
+  constexpr size_t kBlockAlign = size_t{1} << 20;
+  static_assert(kBlockAlign % kParameterAlign == 0 && Frames::kMostStack % kParameterAlign == 0 &&
+                Frames::kMostStack <= kBlockAlign / 2);
+  parameter_block_ = static_cast<std::byte*>(std::aligned_alloc(kBlockAlign, kBlockAlign));
+  if (!parameter_block_) throw std::bad_alloc();
+  parameters_ = parameter_block_ + Frames::kMostStack;
   std::copy(parameters.begin(), parameters.end(), parameters_);
   device.memory().map_host(parameters_, bytes, "kernel parameters");
   if (config.cooperative) {
@@ -44,7 +51,7 @@ Grid::Grid(Device& device_, const Kernel& kernel_, const LaunchConfig& config_, 
 
 Grid::~Grid() {
   device.memory().unmap_host(parameters_, false);  // one a launch would crowd out what the program frees
-  std::free(parameters_);
+  std::free(parameter_block_);
   if (workspace_) device.memory().release(workspace_);
 }
 

@@ -56,6 +56,13 @@ class Grid {
 
   /// Launch parameters, at an address that kernels may use.
   const std::byte* parameters() const { return parameters_; }
+  /// Where a kernel's parameter lies, by an address in .param: a 64-bit one, or the lower half of it (mov.b32), which
+  /// no address in local memory equals.
+  uint64_t parameter_address(uint64_t address) const {
+    const auto base = reinterpret_cast<uint64_t>(parameters_);
+    const uint32_t offset = static_cast<uint32_t>(address) - static_cast<uint32_t>(base);
+    return address >> 32 == 0 && offset < kernel.parameter_bytes ? base + offset : address;
+  }
 
   /// Where dynamic shared memory starts in a CTA's window, and where the window ends.
   uint32_t dynamic_shared_offset() const;
@@ -108,7 +115,7 @@ class Grid {
   void retire(Resident& resident);
 
   std::vector<Sm> sms_;
-  std::byte* parameters_ = nullptr;
+  std::byte *parameter_block_ = nullptr, *parameters_ = nullptr;
   uint64_t workspace_ = 0;
   std::map<Key, Resident> residents_;
   std::set<Key> runnable_, waiting_;  // who can run; who has ended or waits for admission. The others are running_

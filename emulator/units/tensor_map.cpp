@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "emulator/machine/trap.h"
@@ -22,7 +23,7 @@ struct Packed {
   uint16_t version;
   uint8_t rank;
   uint8_t type;
-  // CUTLASS clears bit 21 of the second word in every map of a small tensor, to get round something in NVIDIA's drivers
+  // CUTLASS and Triton clear bit 21 of the second word in every map of a small tensor, to get round something in NVIDIA's drivers
   // of CUDA 13.0 and 13.1 (cute/atom/copy_traits_sm90_tma.hpp). Nothing of ours may lie there.
   uint64_t not_ours;
   uint64_t address;
@@ -37,7 +38,6 @@ struct Packed {
   uint64_t checksum;  // of all before
 };
 static_assert(sizeof(Packed) == kTensorMapBytes);
-
 constexpr uint32_t kMagic = 0x50414D54;  // "TMAP"
 constexpr uint16_t kVersion = 2;
 
@@ -127,6 +127,10 @@ bool holds_tensor_map(const std::byte* object) {
   Packed packed;
   std::memcpy(&packed, object, sizeof packed);
   return packed.magic == kMagic && packed.version == kVersion && packed.checksum == checksum_of(packed);
+}
+
+bool is_blank_tensor_map(const std::byte* object) {
+  return std::all_of(object, object + kTensorMapBytes, [](std::byte byte) { return byte == std::byte{0}; });
 }
 
 TensorMap decode_tensor_map(const std::byte* object, uint64_t object_address) {

@@ -159,6 +159,9 @@ TensorMapObject encode_tensor_map(const TensorMap& map);
 /// Do these 128 bytes look like a map that encode_tensor_map made?
 bool holds_tensor_map(const std::byte* object);
 
+/// Whether the 128 bytes are zeros: no map yet, but what tensormap.replace can make one of, field by field.
+bool is_blank_tensor_map(const std::byte* object);
+
 /// Reads the 128 bytes at `object`. Throws Trap (illegal instruction) when they are not a map made by
 /// encode_tensor_map. `object_address` is the address the kernel gave, for the message; a map must be aligned to 64
 /// bytes.

@@ -428,6 +428,28 @@ TEST_CASE("tensormap.replace: a map changed field by field is the map that has t
 )",
                 from, 16 * 2 * 3 * 4, "3d", "{4, 1, 0}");
   CHECK(got.out == plain(to, 16 * 2 * 3 * 4, "3d", "{4, 1, 0}").out);
+
+  // Out of zeros, as a compiler makes a map that no host encoded.
+  to = from;
+  to.type = TensorMapType::float32;
+  to.swizzle = TensorMapSwizzle::b64;
+  got = changed(forget("%d4") + R"(
+    tensormap.replace.tile.global_address.global.b1024.b64 [%d4], %d2;
+    tensormap.replace.tile.rank.global.b1024.b32 [%d4], 1;
+    tensormap.replace.tile.box_dim.global.b1024.b32 [%d4], 0, 16;
+    tensormap.replace.tile.box_dim.global.b1024.b32 [%d4], 1, 4;
+    tensormap.replace.tile.global_dim.global.b1024.b32 [%d4], 0, 64;
+    tensormap.replace.tile.global_dim.global.b1024.b32 [%d4], 1, 16;
+    mov.u64 %d6, 256;
+    tensormap.replace.tile.global_stride.global.b1024.b64 [%d4], 0, %d6;
+    tensormap.replace.tile.element_stride.global.b1024.b32 [%d4], 0, 1;
+    tensormap.replace.tile.element_stride.global.b1024.b32 [%d4], 1, 1;
+    tensormap.replace.tile.elemtype.global.b1024.b32 [%d4], 7;
+    tensormap.replace.tile.swizzle_mode.global.b1024.b32 [%d4], 2;
+    tensormap.replace.tile.fill_mode.global.b1024.b32 [%d4], 0;
+)",
+                from, 256);
+  CHECK(got.out == plain(to, 256).out);
 }
 
 TEST_CASE("tensormap.cp_fenceproxy: a map changed in shared memory and copied to global memory") {

@@ -287,6 +287,10 @@ TEST_CASE("a map survives its 128 bytes, also in its extremes") {
     CHECK(decode_tensor_map(object.data(), 0x1000) == map);
     object[10] &= ~std::byte{0x20};  // bit 21 of the second word: CUTLASS does so
     CHECK(decode_tensor_map(object.data(), 0x1000) == map);
+    // CUTLASS, cute/arch/copy_sm90_desc.hpp and Triton's driver.c: what they do to maps of drivers up to 13.1.
+    uint64_t word;
+    std::memcpy(&word, object.data() + 8, sizeof word);
+    CHECK((word & uint64_t{1} << 21) == 0);
   }
 }
 
