@@ -208,14 +208,15 @@ Nest Nest::of(const Box& box, uint32_t pitch) {
   nest.width = axes[0].last - axes[0].first;
   nest.inner_width = box.inner_last() - axes[0].first;
   nest.local = axes[0].first;
-  // Dimensions of 2^32 and strides of 2^40 can leave 64 bits.
-  unsigned __int128 begin = box.origin();
+  // Addresses wrap at 64 bits, and maps of tensors cut in ragged parts are built on it: Triton's have two dimensions
+  // more than the tensor, whose strides bring the address round to where it was. An extent of 64 bits is no one's.
+  uint64_t begin = box.origin();
   unsigned __int128 extent = nest.width;
   uint64_t local_step = pitch;
   for (uint32_t d = 0; d < axes.size(); ++d) {
     const Box::Axis& axis = axes[d];
     const auto position = static_cast<uint64_t>(axis.begin + int64_t{axis.first} * axis.step);
-    begin += static_cast<unsigned __int128>(position) * axis.stride_bytes;
+    begin += position * axis.stride_bytes;
     if (d == 0) continue;
     const uint32_t count = axis.last - axis.first;
     const uint64_t global_step = axis.stride_bytes * axis.step;
@@ -224,11 +225,8 @@ Nest Nest::of(const Box& box, uint32_t pitch) {
     nest.local += axis.first * local_step;
     local_step *= axis.extent;
   }
-  if (begin + extent > UINT64_MAX) {
-    throw Trap(FaultCode::illegal_address, box.describe() + ": it reaches past the end of the address space", kSource);
-  }
-  nest.global = static_cast<uint64_t>(begin);
-  nest.extent = static_cast<uint64_t>(extent);
+  nest.global = begin;
+  nest.extent = static_cast<uint64_t>(std::min<unsigned __int128>(extent, UINT64_MAX));
   // Loops of one turn go outside, the others by global stride.
   std::stable_sort(std::begin(nest.loops), std::end(nest.loops), [](const Loop& a, const Loop& b) {
     return (a.count > 1) != (b.count > 1) ? a.count > 1 : a.count > 1 && a.global_step < b.global_step;

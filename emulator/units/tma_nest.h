@@ -12,8 +12,7 @@ namespace emu::tma {
 
 /// Loops innermost first, sorted by global stride, so that neighbours in memory follow each other.
 struct Nest {
-  /// `pitch`: bytes from row to row on the local side (shared memory or staging). Throws Trap when addresses leave 64
-  /// bits.
+  /// `pitch`: bytes from row to row on the local side (shared memory or staging).
   static Nest of(const Box& box, uint32_t pitch);
 
   /// The bytes behind one row: `width` of them, or `inner_width` where the allocation ends with the tensor. A fault

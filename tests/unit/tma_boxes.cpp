@@ -194,6 +194,36 @@ TEST_CASE("packed 4-bit tensors move like bytes of two elements each") {
   }
 }
 
+// Triton's map of ragged parts: row r of a part of n rows is at index 2^30 - n + r of the rows, so that what lies
+// behind the part is outside; two further dimensions, one of them at the part's end, bring the address back modulo
+// 2^64.
+TEST_CASE("addresses wrap at 64 bits") {
+  GlobalMemory memory(1 << 20);
+  std::mt19937_64 random(6);
+  const std::vector<std::byte> content = test::random_bytes(random, 64 * 32);
+  const uint64_t base = memory.allocate(content.size());
+  std::copy(content.begin(), content.end(), memory.writing(base, content.size()));
+  constexpr int32_t kMost = 1 << 30;
+  TensorMap map{.type = TensorMapType::uint8, .rank = 4, .address = base};
+  map.dims = {32, kMost, 0x7FFF'0000, 0x7FFF'0000, 1};
+  map.strides_bytes = {0, 32, 32, (uint64_t{1} << 36) - 32, 0};
+  map.box = {32, 8, 1, 1, 1};
+  for (const uint32_t end : {5u, 20u, 64u}) {
+    const std::array<int32_t, 4> at{0, kMost - 5, static_cast<int32_t>(end), kMost};
+    std::vector<std::byte> expected(8 * 32);
+    std::copy_n(content.begin() + (end - 5) * 32, 5 * 32, expected.begin());
+    std::vector<std::byte> staging(expected.size());
+    tma::gather(tma::Box(map, at, tma::Direction::load), memory, staging);
+    CHECK(staging == expected);
+    tma::scatter(tma::Box(map, at, tma::Direction::store), test::random_bytes(random, 8 * 32), memory);
+    CHECK(std::equal(content.begin(), content.begin() + (end - 5) * 32, memory.reading(base, content.size())));
+    CHECK(std::equal(content.begin() + end * 32, content.end(),
+                     memory.reading(base + end * 32, content.size() - end * 32)));
+    CHECK(!std::equal(expected.begin(), expected.begin() + 5 * 32, memory.reading(base + (end - 5) * 32, 5 * 32)));
+    std::copy(content.begin(), content.end(), memory.writing(base, content.size()));
+  }
+}
+
 TEST_CASE("coordinates at the ends of 32 bits fill the box") {
   GlobalMemory memory(1 << 20);
   TensorMap map{.type = TensorMapType::float16, .rank = 3, .address = memory.allocate(1 << 16)};
