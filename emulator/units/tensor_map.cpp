@@ -23,8 +23,8 @@ struct Packed {
   uint16_t version;
   uint8_t rank;
   uint8_t type;
-  // CUTLASS and Triton clear bit 21 of the second word in every map of a small tensor, to get round something in NVIDIA's drivers
-  // of CUDA 13.0 and 13.1 (cute/atom/copy_traits_sm90_tma.hpp). Nothing of ours may lie there.
+  // CUTLASS and Triton clear bit 21 of the second word in every map of a small tensor, to get round something in
+  // NVIDIA's drivers of CUDA 13.0 and 13.1 (cute/atom/copy_traits_sm90_tma.hpp). Nothing of ours may lie there.
   uint64_t not_ours;
   uint64_t address;
   uint32_t dims_less_one[5];
@@ -38,6 +38,7 @@ struct Packed {
   uint64_t checksum;  // of all before
 };
 static_assert(sizeof(Packed) == kTensorMapBytes);
+
 constexpr uint32_t kMagic = 0x50414D54;  // "TMAP"
 constexpr uint16_t kVersion = 2;
 
