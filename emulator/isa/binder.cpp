@@ -139,7 +139,7 @@ Slot Binder::input(const ptx::Operand& operand, uint8_t bytes) {
       if (operand.name == "%current_graph_exec") return constant(0, 8);
       // The chip's own part of a CTA's shared memory: what it uses of it (an H200), and all.
       if (operand.name == "%reserved_smem_offset_begin") return constant(0, 4);
-      if (operand.name == "%reserved_smem_offset_end") return constant(0x120, 4);
+      if (operand.name == "%reserved_smem_offset_end") return constant(kGroupsOffset + kGroupsBytes, 4);
       if (operand.name == "%reserved_smem_offset_cap") return constant(decoder_.chip().shared_reserved_bytes, 4);
       if (operand.name == "%reserved_smem_offset_1") return constant(kGroupsOffset, 4);
       refuse("the emulator does not know the special register " + std::string(operand.name) +

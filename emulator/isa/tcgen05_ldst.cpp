@@ -43,13 +43,13 @@ void perform_load(Warp& warp, const PendingTensorAccess& pending) {
   uint32_t address = captured_address(pending);
   uint32_t first_lane = warp.index % 4 * 32 + (address >> 16) % 32, first_column = address & 0xFFFF;
   isa::check_columns(warp.cta, first_column, column_span(access), "tcgen05.ld reads");
-  // Not a fault by itself: compilers that pipeline load ahead and drop what they got, as where a loop has no turns and
-  // skips its MMAs. Fresh cells hold NaN.
-  if (warp.strict()) {
-    bool written = false;
-    for (uint32_t lane = 0; lane < lane_count(access.shape) && !written; ++lane)
-      written = tensor_memory.any_written(first_lane + lane, first_column, column_span(access));
-    if (!written)
+  bool written = false;
+  for (uint32_t lane = 0; lane < lane_count(access.shape) && !written; ++lane)
+    written = tensor_memory.any_written(first_lane + lane, first_column, column_span(access));
+  if (!written) {
+    // Not a fault by itself: compilers that pipeline load ahead and drop what they got, as where a loop has no turns
+    // and skips its MMAs. Fresh cells hold NaN.
+    if (warp.strict())
       throw Trap(FaultCode::illegal_address,
                  fmt::format("tcgen05.ld reads lanes {} to {}, columns {} to {} of tensor memory, which nothing has "
                              "written since they were allocated: wait first for the mbarrier that the MMAs' "
@@ -57,6 +57,11 @@ void perform_load(Warp& warp, const PendingTensorAccess& pending) {
                              first_lane, first_lane + lane_count(access.shape) - 1, first_column,
                              first_column + column_span(access) - 1),
                  "PTX ISA, tcgen05.alloc: contents are undefined");
+    Cluster& cluster = warp.cta.cluster;
+    cluster.remark(
+        {warp.cta.rank, warp.index, instruction.source},
+        "tcgen05.ld got NaN from tensor memory that nothing has written since it was allocated: wait first for "
+        "the mbarrier that the MMAs' tcgen05.commit signals");
   }
   for (uint32_t reg = 0; reg < instruction.list_count; ++reg) {
     const Slot& slot = warp.listed(instruction.list, reg);

@@ -38,7 +38,10 @@ TensorMap read_map(Warp& warp, uint64_t address) {
                                  .interleave = static_cast<uint32_t>(map.interleave),
                                  .swizzle = static_cast<uint32_t>(map.swizzle),
                                  .l2_promotion = static_cast<uint32_t>(map.promotion),
-                                 .oob_fill = static_cast<uint32_t>(map.fill)};
+                                 .oob_fill = static_cast<uint32_t>(map.fill),
+                                 .im2col = map.im2col,
+                                 .lower_corner = map.lower.data(),
+                                 .upper_corner = map.upper.data()};
     if (auto refusal = tensor_map_refusal(arguments, warp.cta.cluster.grid.device.chip()))
       throw Trap(FaultCode::illegal_instruction,
                  fmt::format("the tensor map at {:#x}, as tensormap.replace left it: {}", address, *refusal),

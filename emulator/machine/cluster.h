@@ -59,6 +59,8 @@ class Cluster {
   Cta& cta_of(uint32_t shared_address);
   /// A CTA of several that has ended. (What a lone CTA leaves under way in its own shared memory harms no other here.)
   bool gone(const Cta& cta) const { return ctas.size() > 1 && cta.exited(); }
+  /// Something that the chip lets pass, and that is probably a mistake: see Device::remark().
+  void remark(const Origin& who, const std::string& what);
   /// True when the CTA is gone, and a store or an arrive by `who` that comes this late reaches nobody: an H200 drops
   /// it, and so does the emulator, with a remark; with LADDER_STRICT it throws Trap. `what`: "a remote arrive".
   bool drops(const Cta& cta, const Origin& who, const char* what);

@@ -4,8 +4,8 @@
 
 #include "emulator/machine/cluster.h"
 #include "emulator/machine/grid.h"
-#include "emulator/report/fault_report.h"
 #include "emulator/machine/reserved_shared.h"
+#include "emulator/report/fault_report.h"
 
 namespace emu {
 Cta& Cluster::cta_of(uint32_t address) {
@@ -27,14 +27,19 @@ void refuse_gone(const Cta& cta, const char* what) {
              "CUDA C++ Programming Guide, Distributed Shared Memory: all operations must complete before a CTA exits");
 }
 
+void Cluster::remark(const Origin& who, const std::string& what) {
+  grid.device.remark(
+      fmt::format("{} at {}: {}", grid.program.pretty_name, describe_location(grid.location(who.source)), what));
+}
+
 bool Cluster::drops(const Cta& cta, const Origin& who, const char* what) {
   if (!gone(cta)) return false;
   if (grid.device.options().strict) refuse_gone(cta, "shared memory is used");
-  grid.device.remark(
-      fmt::format("{}: {} at {} came after its CTA of the cluster had ended and is lost, as on an H200, "
-                  "where it is a matter of time: let no CTA end while others still use its shared memory "
-                  "(a cluster barrier before the end)",
-                  grid.program.pretty_name, what, describe_location(grid.location(who.source))));
+  remark(who,
+         fmt::format("{} came after its CTA of the cluster had ended and is lost, as on an H200, where it is a matter "
+                     "of time: let no CTA end while others still use its shared memory (a cluster barrier before "
+                     "the end)",
+                     what));
   return true;
 }
 

@@ -6,7 +6,7 @@
 
 namespace emu {
 
-inline constexpr uint32_t kGroupsOffset = 0x100;  ///< where it lies is the driver's business; ours
-inline constexpr uint32_t kGroupsBytes = 288;     ///< cooperative_groups/details/memory.h, which wants zeros there
+inline constexpr uint32_t kGroupsOffset = 0;   ///< on an H200, whose %reserved_smem_offset_end is behind it
+inline constexpr uint32_t kGroupsBytes = 288;  ///< cooperative_groups/details/memory.h; zeros at first, as on an H200
 
 }  // namespace emu

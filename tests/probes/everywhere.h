@@ -43,6 +43,7 @@ struct Ending {
   std::vector<std::byte> bytes;
   std::string report;
   int error = 0;
+  std::string remarks = {};  ///< what it did by luck
   bool operator==(const Ending&) const = default;
 };
 
@@ -59,6 +60,7 @@ inline Ending launch_with(const emu::Options& with, const std::string& ptx, size
     ending.report = fault->report, ending.error = fault->error;
   else
     ending.bytes = machine.read<std::byte>(parameters[0], count);
+  ending.remarks = machine.device().take_remarks();
   return ending;
 }
 

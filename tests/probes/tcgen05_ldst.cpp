@@ -277,6 +277,7 @@ TEST_CASE("tcgen05.ld and st refuse foreign lanes, columns not owned, and cells 
   const std::string show = "mad.wide.u32 %d1, %r1, 4, %d0; st.global.u32 [%d1], %x0;";
   const probe::Ending ending = probe::launch_with({}, module("mov.u32 %r9, %r5;" + ld + show, 0), 128, {}, {});
   CHECK(ending.report.empty());
+  CHECK_THAT(ending.remarks, test::contains("tcgen05.ld got NaN from tensor memory that nothing has written"));
   CHECK(probe::values_of<uint32_t>(ending.bytes) == std::vector<uint32_t>(32, 0xFFFFA5A5));
   CHECK_THAT(report("mul.lo.u32 %r9, %r1, 0x20000; add.u32 %r9, %r9, %r5;" + st, 0),
              test::contains("differs between lanes"));

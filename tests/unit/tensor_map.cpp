@@ -1,9 +1,12 @@
 // Tensor maps: what cuTensorMapEncodeTiled takes and refuses (cuda.h 13.0; driver of an H200), and the 128 bytes.
 
+#include <nlohmann/json.hpp>
+
 #include "emulator/units/tensor_map.h"
 
 #include <cuda.h>
 
+#include <fstream>
 #include <functional>
 #include <random>
 
@@ -401,4 +404,47 @@ TEST_CASE("maps in the chip's form, as CuTe DSL's host code writes them") {
   CHECK_NOTHROW(decoded(words));
   words[7] = 0x100ff;
   CHECK_THROWS_AS(decoded(words), Trap);
+}
+
+TEST_CASE("maps as an H200's driver makes them are read as what it was given") {
+  std::ifstream stream(SOURCE_FOLDER "/tests/golden/h200_tensor_maps.json");
+  const auto golden = nlohmann::json::parse(stream);
+  REQUIRE(golden["maps"].size() == 200);
+  for (const auto& m : golden["maps"]) {
+    std::array<uint64_t, 16> words;
+    for (size_t i = 0; i < 16; ++i) words[i] = std::stoull(m["words"][i].get<std::string>(), nullptr, 16);
+    const auto dims = m["dims"].get<std::vector<uint64_t>>();
+    const auto strides = m["strides"].get<std::vector<uint64_t>>();
+    const auto steps = m["steps"].get<std::vector<uint32_t>>();
+    TensorMapArguments a{.type = m["type"], .rank = m["rank"]};
+    a.global_address = std::stoull(m["address"].get<std::string>(), nullptr, 16);
+    a.global_dim = dims.data(), a.global_strides = strides.data(), a.element_strides = steps.data();
+    a.interleave = m["interleave"], a.swizzle = m["swizzle"], a.l2_promotion = m["promotion"], a.oob_fill = m["fill"];
+    std::vector<uint32_t> box;
+    std::vector<int32_t> lower, upper;
+    a.im2col = m["im2col"] == 1;
+    if (a.im2col) {
+      box = {m["channels"], m["pixels"]};
+      lower = m["lower"].get<std::vector<int32_t>>(), upper = m["upper"].get<std::vector<int32_t>>();
+      a.lower_corner = lower.data(), a.upper_corner = upper.data();
+    } else {
+      box = m["box"].get<std::vector<uint32_t>>();
+    }
+    a.box_dim = box.data();
+    INFO(m.dump());
+    // The driver took them all, and so does the emulator.
+    TensorMapObject object;
+    a.map = &object;
+    CHECK(tensor_map_refusal(a, h200()).value_or("taken") == "taken");
+    TensorMap want = make_tensor_map(a);
+    want.replaced = true;
+    const auto got = decode_chip_tensor_map(reinterpret_cast<const std::byte*>(words.data()));
+    REQUIRE(got);
+    CHECK(*got == want);
+    // A bit that is zero in all of them.
+    words[1] |= uint64_t{1} << 25;
+    CHECK(!decode_chip_tensor_map(reinterpret_cast<const std::byte*>(words.data())));
+  }
+  const TensorMapObject zeros{};
+  CHECK(!decode_chip_tensor_map(zeros.data()));
 }
