@@ -85,6 +85,12 @@ CtaGroup cta_group(Cta& cta, bool pair, const char* what) {
   return cta.rank % 2 ? CtaGroup{{&peer, &cta}, 2} : CtaGroup{{&cta, &peer}, 2};
 }
 
+MatrixDescriptor matrix_descriptor(const Warp& warp, uint64_t word, std::string_view operand) {
+  constexpr uint64_t kVersion = uint64_t{1} << 46, kVersionBits = uint64_t{7} << 46;
+  if ((word & kVersionBits) == 0 && !warp.strict()) word |= kVersion;
+  return decode_tcgen05_matrix_descriptor(word, operand);
+}
+
 void check_columns(const Cta& cta, uint32_t first, uint32_t count, const char* what) {
   check_columns(CtaGroup{{const_cast<Cta*>(&cta), nullptr}, 1}, cta, first, count, what);
 }

@@ -3,9 +3,11 @@
 
 #include <array>
 #include <functional>
+#include <string_view>
 
 #include "emulator/isa/binder.h"
 #include "emulator/machine/cluster.h"
+#include "emulator/units/descriptor.h"
 
 namespace emu::isa {
 
@@ -24,6 +26,10 @@ struct CtaGroup {
   Cta** begin() { return ctas.data(); }
   Cta** end() { return ctas.data() + size; }
 };
+/// A shared-memory descriptor. The ISA wants 0b001 in its bits 46 to 48; compilers that leave 0b000 (Triton up to 3.5,
+/// as for wgmma) run on the chip all the same, so that is refused with LADDER_STRICT only.
+MatrixDescriptor matrix_descriptor(const Warp& warp, uint64_t word, std::string_view operand);
+
 /// Traps when the CTA has no peer. `what` reads "tcgen05.mma".
 CtaGroup cta_group(Cta& cta, bool pair, const char* what);
 /// The other CTA of the pair.

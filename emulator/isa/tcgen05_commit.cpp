@@ -28,7 +28,10 @@ constexpr uint64_t kGeneric = 1;
 std::vector<uint32_t> barriers_of(Warp& warp, const Instruction& instruction, int lane) {
   Cluster& cluster = warp.cta.cluster;
   uint64_t address = warp.address(instruction.address, lane);
-  if (instruction.modifiers & kGeneric) {
+  // Without a state space the address is generic, says the ISA; Triton up to 3.5 gives one in shared memory, which
+  // works.
+  const bool bare = address >> 32 == 0 && !warp.strict();
+  if (instruction.modifiers & kGeneric && !bare) {
     if (!is_shared(address))
       throw Trap(FaultCode::invalid_address_space,
                  fmt::format("tcgen05.commit to generic address {:#x}, which is not shared memory", address),

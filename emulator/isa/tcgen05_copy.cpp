@@ -73,7 +73,7 @@ void issue_copy(Warp& warp, const Instruction& instruction, int lane) {
                fmt::format("tcgen05.cp to column {}: it must be a multiple of 4 (128 bits)", copy->column),
                "PTX ISA, tcgen05.cp: data movement shape");
   check_columns(copy->group, warp.cta, copy->column, columns, "tcgen05.cp writes");
-  copy->source = decode_tcgen05_matrix_descriptor(warp.scalar(instruction.operand[0], lane), "the source");
+  copy->source = matrix_descriptor(warp, warp.scalar(instruction.operand[0], lane), "the source");
   Cluster& cluster = warp.cta.cluster;
   const Origin who = cluster.origin(warp, lane);
   cluster.trace(who, "tmem_copy", copy->column, copy->source.start);

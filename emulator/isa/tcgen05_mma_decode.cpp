@@ -33,7 +33,7 @@ void decode_d(Warp& warp, const Instruction& instruction, int lane, Mma& mma) {
 void decode_a(Warp& warp, const Instruction& instruction, int lane, Mma& mma) {
   mma.a_in_tensor_memory = instruction.modifiers & kAInTensorMemory;
   if (!mma.a_in_tensor_memory) {
-    mma.a = decode_tcgen05_matrix_descriptor(warp.scalar(instruction.operand[0], lane), "A");
+    mma.a = matrix_descriptor(warp, warp.scalar(instruction.operand[0], lane), "A");
     check_operand(mma.a, mma.a_shape(), "A");
     return;
   }
@@ -115,7 +115,7 @@ void decode_mma(Warp& warp, const Instruction& instruction, int lane, Mma& mma) 
   mma.zero_columns = {};
   if (instruction.operand[4].present())
     mma.zero_columns = decode_zero_columns(warp.scalar(instruction.operand[4], lane), mma);
-  mma.b = decode_tcgen05_matrix_descriptor(warp.scalar(instruction.operand[1], lane), "B");
+  mma.b = matrix_descriptor(warp, warp.scalar(instruction.operand[1], lane), "B");
   check_operand(mma.b, mma.b_shape(), "B");
   decode_a(warp, instruction, lane, mma);
   if (block_scaled(mma.form.kind)) {

@@ -57,9 +57,11 @@ MUTANTS = (
 
     # ---- shared-memory descriptors -----------------------------------------------------------------------------------
     Mutant("descriptor without its version bit", S1, (descriptor(DESCRIPTOR_A, lambda word: word & ~(1 << 46)),),
+           always(GOOD)),
+    Mutant("descriptor without its version bit, strict", S1, (descriptor(DESCRIPTOR_A, lambda word: word & ~(1 << 46)),),
            always(stops("the shared-memory descriptor of A is 0x0000000800800040: bits 46-48 are 0b000, tcgen05 wants 0b001. "
                         "Set bit 46", MMA, f"by block (0,0,0), {LANE}: tcgen05.mma",
-                        "rule: PTX ISA, tcgen05 shared memory descriptor"))),
+                        "rule: PTX ISA, tcgen05 shared memory descriptor")), strict=True),
     Mutant("descriptor with layout 3", S1, (descriptor(DESCRIPTOR_B, lambda word: word | 3 << 61),),
            always(stops("the shared-memory descriptor of B is 0x6000400801000140: layout 3 (bits 61-63) does not exist. 0 is "
                         "no swizzle", MMA, "rule: PTX ISA, tcgen05 shared memory descriptor"))),

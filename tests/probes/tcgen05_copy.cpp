@@ -299,7 +299,7 @@ TEST_CASE("tcgen05.cp and shift refuse lanes, columns and sources that do not ex
              test::contains("not allocated"));
   CHECK_THAT(report("add.u64 %d5, %d5, 0x200; tcgen05.cp.cta_group::1.128x128b [%r5], %d5;\n"),
              test::contains("reads row"));
-  CHECK_THAT(report("xor.b64 %d5, %d5, 0x400000000000; tcgen05.cp.cta_group::1.128x128b [%r5], %d5;\n"),
+  CHECK_THAT(report("xor.b64 %d5, %d5, 0xC00000000000; tcgen05.cp.cta_group::1.128x128b [%r5], %d5;\n"),
              test::contains("descriptor of the source"));
   CHECK_THAT(report("add.u32 %r7, %r5, 0x100000; tcgen05.shift.cta_group::1.down [%r7];\n"), test::contains("lane 16"));
 }

@@ -48,11 +48,31 @@ std::string with_instruction_descriptor(uint32_t word) {
 
 }  // namespace
 
+TEST_CASE("tcgen05.mma takes matrix descriptors without bit 46, unless LADDER_STRICT asks for it") {
+  const MmaProgram program = plain();
+  const auto value = [](uint32_t row, uint32_t column) { return 0x3C00u + (row + column) % 8 * 0x80; };
+  const auto inputs = probe::inputs_of(program, value, value, std::vector<uint32_t>(128 * program.n));
+  const size_t count = size_t{4} * 128 * program.n;
+  const auto launch = [&](bool strict, uint64_t flip) {
+    emu::Options options;
+    options.strict = strict;
+    const uint64_t word = program.a.descriptor();
+    return probe::launch_with(options,
+                              replaced(program.text(), fmt::format("or.b64 %d5, %d5, {:#x};", word),
+                                       fmt::format("or.b64 %d5, %d5, {:#x};", word ^ flip)),
+                              count, inputs, probe::shape_of(program));
+  };
+  const probe::Ending good = launch(false, 0), zeros = launch(false, uint64_t{1} << 46);
+  CHECK(good.report.empty());
+  CHECK(good.bytes == zeros.bytes);
+  CHECK(zeros.report.empty());
+  CHECK_THAT(launch(true, uint64_t{1} << 46).report, test::contains("descriptor of A") && test::contains("bit 46"));
+}
+
 TEST_CASE("tcgen05.mma refuses matrix descriptors with wrong bits, naming operand and bits") {
   for (const char* operand : {"%d5", "%d6"}) {
     const std::string name = std::string(operand) == "%d5" ? "descriptor of A" : "descriptor of B";
-    // Bit 46 forgotten: the wgmma form.
-    std::string report = with_descriptor(operand, uint64_t{1} << 46);
+    std::string report = with_descriptor(operand, uint64_t{3} << 46);
     CHECK_THAT(report, test::contains(name));
     CHECK_THAT(report, test::contains("bit 46"));
     // Layouts 3, 5 and 7 (2 is the right one).
