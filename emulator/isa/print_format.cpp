@@ -55,27 +55,28 @@ Printed print_format(std::string_view format, const PrintSources& sources) {
     };
     while (i < format.size() && std::strchr("-+ #0", format[i])) conversion += format[i++];
     number();
+    bool star_precision = false;
     if (i < format.size() && format[i] == '.') {
       conversion += format[i++];
+      star_precision = i < format.size() && format[i] == '*';
       number();
     }
     bool wide = false;
     while (i < format.size() && std::strchr("hlLqjzt", format[i])) wide = wide || format[i] != 'h', ++i;
     char type = i < format.size() ? format[i] : '\0';
     bool known = type != '\0' && std::strchr("cdiouxXpeEfFgGaAsn", type) != nullptr;
-    if (!known || out.arguments + stars + 1 > kMostArguments) {
+    // A precision that is an argument: the driver of an H200 prints such a conversion as it stands, and takes nothing.
+    if (!known || star_precision || out.arguments + stars + 1 > kMostArguments) {
       out.text += format.substr(start, i - start + 1);
       continue;
     }
-    // Widths and precisions first, as they stand before the value.
+    // The width first, as it stands before the value.
     std::string widths;
     for (char c : conversion)
       if (c == '*')
-        widths += std::to_string(static_cast<int32_t>(take(4))), --out.arguments;  // an H200 does not count them
+        widths += std::to_string(static_cast<int32_t>(take(4)));
       else
         widths += c;
-    // A negative width is a flag and a width; a negative precision is none.
-    if (size_t at = widths.find(".-"); at != std::string::npos) widths.erase(at);
     conversion = widths;
     switch (type) {
       case 'c':

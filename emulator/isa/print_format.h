@@ -17,7 +17,7 @@ struct PrintSources {
 
 struct Printed {
   std::string text;
-  int arguments = 0;  ///< without widths and precisions: what printf returns on an H200
+  int arguments = 0;  ///< widths included: what printf returns (an H200)
 };
 
 Printed print_format(std::string_view format, const PrintSources& sources);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "emulator/isa/families.h"
+#include "emulator/machine/cluster.h"
 #include "emulator/machine/decoder.h"
 
 namespace emu::isa {
@@ -85,9 +86,16 @@ CtaGroup cta_group(Cta& cta, bool pair, const char* what) {
   return cta.rank % 2 ? CtaGroup{{&peer, &cta}, 2} : CtaGroup{{&cta, &peer}, 2};
 }
 
-MatrixDescriptor matrix_descriptor(const Warp& warp, uint64_t word, std::string_view operand) {
+MatrixDescriptor matrix_descriptor(Warp& warp, uint64_t word, std::string_view operand) {
   constexpr uint64_t kVersion = uint64_t{1} << 46, kVersionBits = uint64_t{7} << 46;
-  if ((word & kVersionBits) == 0 && !warp.strict()) word |= kVersion;
+  if ((word & kVersionBits) == 0 && !warp.strict()) {
+    Cluster& cluster = warp.cta.cluster;
+    cluster.remark(cluster.origin(warp),
+                   fmt::format("the descriptor of {} has zeros in bits 46-48, as wgmma's have; the "
+                               "PTX ISA wants 0b001 there (set bit 46)",
+                               operand));
+    word |= kVersion;
+  }
   return decode_tcgen05_matrix_descriptor(word, operand);
 }
 

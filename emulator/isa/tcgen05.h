@@ -26,9 +26,9 @@ struct CtaGroup {
   Cta** begin() { return ctas.data(); }
   Cta** end() { return ctas.data() + size; }
 };
-/// A shared-memory descriptor. The ISA wants 0b001 in its bits 46 to 48; compilers that leave 0b000 (Triton up to 3.5,
-/// as for wgmma) run on the chip all the same, so that is refused with LADDER_STRICT only.
-MatrixDescriptor matrix_descriptor(const Warp& warp, uint64_t word, std::string_view operand);
+/// A shared-memory descriptor. The ISA wants 0b001 in its bits 46 to 48. Triton's releases up to 3.5 leave zeros there,
+/// as for wgmma: taken with a remark, refused with LADDER_STRICT. `operand`: "A".
+MatrixDescriptor matrix_descriptor(Warp& warp, uint64_t word, std::string_view operand);
 
 /// Traps when the CTA has no peer. `what` reads "tcgen05.mma".
 CtaGroup cta_group(Cta& cta, bool pair, const char* what);

@@ -28,8 +28,7 @@ constexpr uint64_t kGeneric = 1;
 std::vector<uint32_t> barriers_of(Warp& warp, const Instruction& instruction, int lane) {
   Cluster& cluster = warp.cta.cluster;
   uint64_t address = warp.address(instruction.address, lane);
-  // Without a state space the address is generic, says the ISA; Triton up to 3.5 gives one in shared memory, which
-  // works.
+  // Without a state space the address is generic, says the ISA; Triton's releases up to 3.5 give one in shared memory.
   const bool bare = address >> 32 == 0 && !warp.strict();
   if (instruction.modifiers & kGeneric && !bare) {
     if (!is_shared(address))

@@ -24,8 +24,9 @@ struct Packed {
   uint8_t rank;
   uint8_t type;
   // CUTLASS and Triton clear bit 21 of the second word in every map of a small tensor, to get round something in
-  // NVIDIA's drivers of CUDA 13.0 and 13.1 (cute/atom/copy_traits_sm90_tma.hpp). Nothing of ours may lie there.
-  uint64_t not_ours;
+  // NVIDIA's drivers of CUDA 13.0 and 13.1 (cute/atom/copy_traits_sm90_tma.hpp). Nothing of ours may lie there. The
+  // bits that are set tell our form from the chip's (tensor_map_chip.cpp), in which they are zero.
+  uint64_t second_word;
   uint64_t address;
   uint32_t dims_less_one[5];
   uint8_t interleave, swizzle, promotion, fill;
@@ -41,6 +42,7 @@ static_assert(sizeof(Packed) == kTensorMapBytes);
 
 constexpr uint32_t kMagic = 0x50414D54;  // "TMAP"
 constexpr uint16_t kVersion = 2;
+constexpr uint64_t kSecondWord = uint64_t{0xFF} << 23;
 
 uint64_t checksum_of(const Packed& packed) {
   uint64_t words[offsetof(Packed, checksum) / 8];
@@ -99,6 +101,7 @@ TensorMapObject encode_tensor_map(const TensorMap& map) {
   Packed packed{};
   packed.magic = kMagic;
   packed.version = kVersion;
+  packed.second_word = kSecondWord;
   packed.rank = static_cast<uint8_t>(map.rank);
   packed.type = static_cast<uint8_t>(map.type);
   packed.address = map.address;

@@ -198,9 +198,11 @@ class Checker {
       }
     }
     if (a_.im2col) return true;
-    uint64_t bytes = is_padded(type_) ? a_.box_dim[0] : a_.box_dim[0] * element_bits(type_) / 8;
-    for (uint32_t d = 1; d < a_.rank; ++d) bytes *= (a_.box_dim[d] + a_.element_strides[d] - 1) / a_.element_strides[d];
-    if (interleave_ == TensorMapInterleave::none && bytes > chip_.shared_per_sm_bytes) {
+    // As the driver counts: steps rounded down, and along dimension 0 too.
+    uint64_t bits = is_padded(type_) ? 8 : element_bits(type_);
+    for (uint32_t d = 0; d < a_.rank; ++d) bits *= a_.box_dim[d] / a_.element_strides[d];
+    const uint64_t bytes = bits / 8;
+    if (bytes > chip_.shared_per_sm_bytes) {
       return refuse("boxDim: the box takes {} bytes, and {} has {} bytes of shared memory; take a smaller box", bytes,
                     chip_.name, chip_.shared_per_sm_bytes);
     }

@@ -221,7 +221,7 @@ TEST_CASE("cluster: a CTA that has ended is not read, and what is written or tol
       // With LADDER_STRICT it is an error.
       emu::Options strict = with;
       strict.strict = true;
-      probe::Ending ending = probe::failure(ptx, {}, kPair, strict);
+      probe::Ending ending = probe::failure(ptx, {}, apart("LADDER_STRICT"), strict);
       CHECK(ending.error == 719);
       for (const std::string& part : says) CHECK_THAT(ending.report, test::contains(part));
     }
@@ -256,7 +256,7 @@ TEST_CASE("cluster: an arrive whose CTA goes on to end, and whose target ends wi
     for (const auto& [name, options] : probe::settings(16)) {
       emu::Options with = options;
       with.strict = true;
-      const probe::Ending ending = probe::launch_with(with, ptx, 4, {}, kRacing);
+      const probe::Ending ending = probe::launch_with(with, ptx, 4, {}, apart("LADDER_STRICT"));
       if (with.schedule == emu::Schedule::latest) CHECK(ending.error == (relaxed ? 719 : 0));
       late += ending.error != 0;
     }

@@ -66,6 +66,8 @@ TEST_CASE("tcgen05.mma takes matrix descriptors without bit 46, unless LADDER_ST
   CHECK(good.report.empty());
   CHECK(good.bytes == zeros.bytes);
   CHECK(zeros.report.empty());
+  CHECK_THAT(zeros.remarks, test::contains("the descriptor of A has zeros in bits 46-48"));
+  CHECK(good.remarks.empty());
   CHECK_THAT(launch(true, uint64_t{1} << 46).report, test::contains("descriptor of A") && test::contains("bit 46"));
 }
 

@@ -14,7 +14,7 @@ namespace {
 using emu::TensorMap;
 using emu::TensorMapSwizzle;
 
-constexpr uint32_t kShared = 48 * 1024, kTensorElements = 16 * 1024;
+constexpr uint32_t kShared = 40 * 1024, kTensorElements = 16 * 1024;
 
 uint16_t element(uint64_t i) {
   return static_cast<uint16_t>(i * 40503 >> 2);

@@ -392,7 +392,7 @@ TEST_CASE("maps in the chip's form, as CuTe DSL's host code writes them") {
   CHECK(decoded(words).type == TensorMapType::float32);
 
   // Anything in the other bits, and it is none.
-  for (const int bit : {0, 11, 15, 22}) {
+  for (const int bit : {0, 3, 22, 31}) {
     Words other = words;
     other[1] ^= uint64_t{1} << bit;
     CHECK_THROWS_AS(decoded(other), Trap);
@@ -414,7 +414,8 @@ TEST_CASE("maps as an H200's driver makes them are read as what it was given") {
     std::array<uint64_t, 16> words;
     for (size_t i = 0; i < 16; ++i) words[i] = std::stoull(m["words"][i].get<std::string>(), nullptr, 16);
     const auto dims = m["dims"].get<std::vector<uint64_t>>();
-    const auto strides = m["strides"].get<std::vector<uint64_t>>();
+    auto strides = m["strides"].get<std::vector<uint64_t>>();
+    strides.push_back(0);  // that of one dimension is looked at by nobody, but must be somewhere
     const auto steps = m["steps"].get<std::vector<uint32_t>>();
     TensorMapArguments a{.type = m["type"], .rank = m["rank"]};
     a.global_address = std::stoull(m["address"].get<std::string>(), nullptr, 16);
