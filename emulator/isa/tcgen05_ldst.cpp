@@ -157,8 +157,14 @@ uint32_t tensor_address(Warp& warp, const Instruction& instruction, TmemShape sh
   });
   // The quarter is the warp's, whatever the address says: code of NVIDIA's, and others', leaves it at 0 in all warps.
   // An address that names another one was meant for another warp.
-  uint32_t quarter = warp.index % 4;
-  if ((address >> 16) / 32 % 4 == 0) address += quarter * 32 << 16;
+  const uint32_t quarter = warp.index % 4;
+  if (quarter != 0 && (address >> 16) / 32 % 4 == 0 && !warp.strict()) {
+    warp.cta.cluster.remark(
+        warp.cta.cluster.origin(warp),
+        "the address of tcgen05.ld or .st names lanes 0 to 31, which are warp 0's of four; taken as the "
+        "warp's own quarter. The PTX ISA wants it named: add 32 * (warp % 4) lanes");
+    address += quarter * 32 << 16;
+  }
   uint32_t lane = address >> 16;
   if (lane / 32 % 4 != quarter)
     throw Trap(FaultCode::illegal_address,

@@ -63,7 +63,7 @@ def complaint(wanted, outcome, source):
         total = outcome.counters["total"]
         wrong = {name: total[name] for name, value in wanted.counters.items() if total[name] != value}
         return f"of {wanted.counters} it counted {wrong}" if wrong else None
-    if outcome.good or outcome.status != wanted.status:
+    if outcome.status != wanted.status or (outcome.good and wanted.status):
         return f"exit status {outcome.status}, not {wanted.status}"
     said, at = plain(outcome.text), 0
     for part in wanted.parts:

@@ -10,7 +10,7 @@ from edits import (ACCUMULATES, ALLOC, COMMIT_ACCUMULATOR, COMMIT_EMPTY, COPY, D
                    TILE_INDICES_SWAPPED, WAIT_ACCUMULATOR, WAIT_EMPTY, WAIT_FULL, WAIT_TMEM, allocates,
                    counts, deallocates, descriptor, expects, instruction_descriptor, k_columns_at_most, k_columns_off, k_tiles,
                    no_wait, offsets, other_parity, rows_off, start_off, swapped_offsets, tensor_load, with_offsets, without)
-from mutant import GOOD, Good, Mutant, always, hangs, mismatch, race, says, seeds, stops, waits
+from mutant import GOOD, Good, Mutant, always, hangs, mismatch, notes, race, says, seeds, stops, waits
 from surgery import Edit, Move
 
 # ---- what is said ----------------------------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ MUTANTS = (
 
     # ---- shared-memory descriptors -----------------------------------------------------------------------------------
     Mutant("descriptor without its version bit", S1, (descriptor(DESCRIPTOR_A, lambda word: word & ~(1 << 46)),),
-           always(GOOD)),
+           always(notes("the descriptor of A has zeros in bits 46-48", MMA))),
     Mutant("descriptor without its version bit, strict", S1, (descriptor(DESCRIPTOR_A, lambda word: word & ~(1 << 46)),),
            always(stops("the shared-memory descriptor of A is 0x0000000800800040: bits 46-48 are 0b000, tcgen05 wants 0b001. "
                         "Set bit 46", MMA, f"by block (0,0,0), {LANE}: tcgen05.mma",
@@ -233,7 +233,10 @@ MUTANTS = (
                                "by this CTA"),
                         *waits("warps 1-3, all lanes", SYNC_SETUP, barrier_0_without(0))))),
     Mutant("tcgen05.ld of warp 0's lanes by all warps", S0, (tensor_load("and.b32 q, q, 65535"),),
-           always(stops("tcgen05.ld of lane 0 by warp", LOAD_TMEM, "rule: PTX ISA, tcgen05.ld: access restrictions"))),
+           always(notes("names lanes 0 to 31, which are warp 0's of four", LOAD_TMEM))),
+    Mutant("tcgen05.ld of warp 0's lanes by all warps, strict", S0, (tensor_load("and.b32 q, q, 65535"),),
+           always(stops("tcgen05.ld of lane 0 by warp", LOAD_TMEM, "rule: PTX ISA, tcgen05.ld: access restrictions")),
+           strict=True),
     Mutant("tcgen05.ld one step too far to the right", S1, (tensor_load("add.s32 q, q, 32"),),
            always(stops("tcgen05.ld reads columns 256 to 287: column 256 is not allocated", LOAD_TMEM))),
 
@@ -267,7 +270,7 @@ MUTANTS = (
     Mutant("no CTA barrier after the setup", S1, (Edit(SYNC_SETUP, r"bar\.sync 0;", ""),),
            race(uninitialised("tile_full", EXPECT), uninitialised("tile_full", EXPECT),
                 seeds(uninitialised("tile_full", EXPECT), uninitialised("accumulator_full", WAIT_ACCUMULATOR),
-                      stops("tcgen05.ld of lane", LOAD_TMEM), least=6))),
+                      stops("tcgen05.ld of lane", LOAD_TMEM), stops("tcgen05.ld starts at lane", LOAD_TMEM), least=6))),
     Mutant("warp 3 passes the CTA barrier after the setup by", S1, (Edit(SYNC_SETUP, r"bar\.sync 0;", NOT_WARP_3),),
            race(*2 * [hangs(*waits("warps 0-2, all lanes", SYNC_SETUP, barrier_0_without(3)),
                             *waits("warp 3, all lanes", WAIT_ACCUMULATOR, "waits for accumulator_full"))],

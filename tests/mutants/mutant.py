@@ -34,6 +34,11 @@ def stops(message, at, *more):
     return says("stopped", message, f"at {{{at}}}", *more)
 
 
+def notes(message, at):
+    """It ends well, with a note on what the chip lets pass."""
+    return Says((f"at {{{at}}}", message), status=0)
+
+
 def hangs(*parts):
     return says("hangs: no thread of the block can go on", *parts)
 
