@@ -368,9 +368,11 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t handle, cudaKernelNodeP
     node.arguments.clear();
     for (const auto& parameter : loaded.kernel->parameters)
       node.arguments.push_back(node.parameters.data() + parameter.offset);
-    *what = {node.launch.function,  node.launch.grid,
-             node.launch.block,     static_cast<unsigned>(node.launch.dynamic_shared_bytes),
-             node.arguments.data(), nullptr};
+    const Function& function = *node.launch.function;
+    const void* known_as = function.host_address ? function.host_address : &function;
+    *what = {const_cast<void*>(known_as), node.launch.grid,
+             node.launch.block,           static_cast<unsigned>(node.launch.dynamic_shared_bytes),
+             node.arguments.data(),       nullptr};
   });
 }
 

@@ -47,7 +47,8 @@ class Image {
 /// its image.
 struct Function {
   std::shared_ptr<Image> image;
-  std::string name;  ///< mangled
+  std::string name;                    ///< mangled
+  const void* host_address = nullptr;  ///< by which the program knows it; null of functions found by name
 
   // Set by cudaFuncSetAttribute; kept when the context is reset, as the handle is.
   std::optional<uint32_t> max_dynamic_shared_bytes;

@@ -58,6 +58,7 @@ void Registry::add_function(void** handle, const void* host_function, std::strin
   auto function = std::make_unique<Function>();
   function->image = registered->image;
   function->name = std::move(name);
+  function->host_address = host_function;
   functions_[host_function] = functions_[function.get()] = function.get();
   registered->host_functions.push_back(host_function);
   registered->functions.push_back(std::move(function));

@@ -150,6 +150,7 @@ static void built_by_hand() {
   bench.clear();
   cudaKernelNodeParams what{};
   expect_success(cudaGraphKernelNodeGetParams(last, &what));
+  expect(what.func == reinterpret_cast<void*>(append), "a node names its kernel as the program does (an H200)");
   expect_equal(*static_cast<int*>(what.kernelParams[1]), 3);
   int value = 33;
   void* arguments[] = {what.kernelParams[0], &value};
