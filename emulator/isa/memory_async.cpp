@@ -186,7 +186,7 @@ Flow wait(Warp& warp, const Instruction& instruction) {
   return all ? Flow::parked : Flow::next;
 }
 
-/// Its copies up to now are done, or the lane has none: it arrives when they are.
+/// Each lane arrives when its copies up to now are done: at once where it has none under way.
 /// .noinc: one of the arrivals that the barrier counts. Without, the phase waits for one more until it comes.
 Flow arrive(Warp& warp, const Instruction& instruction) {
   Cluster& cluster = warp.cta.cluster;

@@ -4,10 +4,9 @@
 // The ISA leaves open which lane holds what; programs that touch single elements still see it. Here it is as ptxas
 // 13.0 lays it out for sm_90 and sm_100 (read off its machine code), which is as mma.sync wants it:
 //   A, B   a register is 8 rows (of A; columns of B) x 4 units of K: lane l has row l/4, unit l%4. A unit is 4 bytes,
-//   of
-//          f64 8. The side of 16 or 32 rows goes through the 16-row operand of mma.sync: its registers take rows 0-7,
-//          8-15, then both at the next 4 units of K. The other side goes through the 8-row operand, K first. Of two
-//          sides of 16, that is B. f16 has always 8 registers, the first ones repeated.
+//          of f64 8. The side of 16 or 32 rows goes through the 16-row operand of mma.sync: its registers take rows
+//          0-7, 8-15, then both at the next 4 units of K. The other side goes through the 8-row operand, K first. Of
+//          two sides of 16, that is B. f16 has always 8 registers, the first ones repeated.
 //   C, D   two elements of an 8x8 matrix, whose matrices follow each other down, then right: row l/4, columns 2 (l%4)
 //          and the next; with m8n32, which is multiplied as its transpose, column l/4, rows 2 (l%4) and the next.
 //

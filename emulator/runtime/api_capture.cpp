@@ -6,13 +6,6 @@ using namespace emu::runtime;
 
 namespace {
 
-std::vector<GraphNode*> nodes_of(Runtime& runtime, const cudaGraphNode_t* handles, size_t count) {
-  require(handles || count == 0);
-  std::vector<GraphNode*> out;
-  for (size_t i = 0; i < count; ++i) out.push_back(&runtime.graphs.node(handles[i]));
-  return out;
-}
-
 cudaError_t begin(cudaStream_t stream, cudaStreamCaptureMode mode, const cudaGraph_t* into,
                   const cudaGraphNode_t* needs, size_t count) {
   return answer([&](Runtime& runtime) {
@@ -20,7 +13,7 @@ cudaError_t begin(cudaStream_t stream, cudaStreamCaptureMode mode, const cudaGra
     runtime.device();
     const auto in = runtime.streams.find(stream);
     if (into) {
-      runtime.streams.begin_capture(*in, mode, runtime.graphs.find(*into), nodes_of(runtime, needs, count));
+      runtime.streams.begin_capture(*in, mode, runtime.graphs.find(*into), runtime.graphs.nodes(needs, count));
       return;
     }
     const auto graph = std::make_shared<Graph>();
@@ -88,7 +81,7 @@ cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNo
                                                 size_t count, unsigned flags) {
   return answer([&](Runtime& runtime) {
     require(flags == cudaStreamAddCaptureDependencies || flags == cudaStreamSetCaptureDependencies);
-    runtime.streams.set_tail(*runtime.streams.find(stream), nodes_of(runtime, nodes, count),
+    runtime.streams.set_tail(*runtime.streams.find(stream), runtime.graphs.nodes(nodes, count),
                              flags == cudaStreamAddCaptureDependencies);
   });
 }

@@ -15,13 +15,6 @@ using namespace emu::runtime;
 
 namespace {
 
-std::vector<GraphNode*> nodes_of(Runtime& runtime, const cudaGraphNode_t* handles, size_t count) {
-  require(handles || count == 0);
-  std::vector<GraphNode*> out;
-  for (size_t i = 0; i < count; ++i) out.push_back(&runtime.graphs.node(handles[i]));
-  return out;
-}
-
 /// The one node that `issue`, given a stream, adds to `graph`.
 template <class Issue>
 GraphNode& captured(const std::shared_ptr<Graph>& graph, std::vector<GraphNode*> needs, Issue&& issue) {
@@ -97,7 +90,7 @@ cudaError_t add(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t*
     require(node != nullptr);
     runtime.device();
     const auto in = runtime.graphs.find(graph);
-    *node = handle_of(captured(in, nodes_of(runtime, needs, count), make(runtime)));
+    *node = handle_of(captured(in, runtime.graphs.nodes(needs, count), make(runtime)));
   });
 }
 /// A node that does nothing by itself.
@@ -141,6 +134,22 @@ cudaError_t change_to(cudaGraphExec_t exec, cudaGraphNode_t handle, cudaGraphNod
     } else {
       return issuing(runtime, *what);
     }
+  });
+}
+
+/// The same of an executable graph, which must be one.
+template <class Params>
+cudaError_t change_in(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeType type, const Params* what) {
+  return exec ? change_to(exec, node, type, what) : remember(cudaErrorInvalidValue);
+}
+
+/// A node that does what its parameters say.
+template <class Params>
+cudaError_t add_with(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs, size_t count,
+                     const Params* what) {
+  return add(node, graph, needs, count, [&](Runtime& runtime) {
+    require(what != nullptr);
+    return issuing(runtime, *what);
   });
 }
 
@@ -276,7 +285,7 @@ cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* f
                                      const cudaGraphEdgeData*, size_t count) {
   return answer([&](Runtime& runtime) {
     const auto in = runtime.graphs.find(graph);
-    const auto first = nodes_of(runtime, from, count), second = nodes_of(runtime, to, count);
+    const auto first = runtime.graphs.nodes(from, count), second = runtime.graphs.nodes(to, count);
     for (size_t i = 0; i < count; ++i) {
       require(first[i]->graph == in.get() && second[i]->graph == in.get() && first[i] != second[i]);
       require(std::ranges::find(second[i]->needs, first[i]) == second[i]->needs.end());
@@ -289,7 +298,7 @@ cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t
                                         const cudaGraphEdgeData*, size_t count) {
   return answer([&](Runtime& runtime) {
     runtime.graphs.find(graph);
-    const auto first = nodes_of(runtime, from, count), second = nodes_of(runtime, to, count);
+    const auto first = runtime.graphs.nodes(from, count), second = runtime.graphs.nodes(to, count);
     for (size_t i = 0; i < count; ++i) require(std::erase(second[i]->needs, first[i]) == 1);
   });
 }
@@ -354,10 +363,7 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char* path, unsigned
 
 cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs, size_t count,
                                    const cudaKernelNodeParams* what) {
-  return add(node, graph, needs, count, [&](Runtime& runtime) {
-    require(what != nullptr);
-    return issuing(runtime, *what);
-  });
+  return add_with(node, graph, needs, count, what);
 }
 
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t handle, cudaKernelNodeParams* what) {
@@ -381,7 +387,7 @@ cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelN
 }
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                              const cudaKernelNodeParams* what) {
-  return exec ? change_to(exec, node, cudaGraphNodeTypeKernel, what) : remember(cudaErrorInvalidValue);
+  return change_in(exec, node, cudaGraphNodeTypeKernel, what);
 }
 
 cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID id,
@@ -420,10 +426,7 @@ cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t handle, cudaLaunchAt
 
 cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs, size_t count,
                                    const cudaMemcpy3DParms* what) {
-  return add(node, graph, needs, count, [&](Runtime& runtime) {
-    require(what != nullptr);
-    return issuing(runtime, *what);
-  });
+  return add_with(node, graph, needs, count, what);
 }
 cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
                                      size_t count, void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
@@ -457,7 +460,7 @@ cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void* to, const
 }
 cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                              const cudaMemcpy3DParms* what) {
-  return exec ? change_to(exec, node, cudaGraphNodeTypeMemcpy, what) : remember(cudaErrorInvalidValue);
+  return change_in(exec, node, cudaGraphNodeTypeMemcpy, what);
 }
 cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void* to, const void* from,
                                                size_t bytes, cudaMemcpyKind kind) {
@@ -467,10 +470,7 @@ cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNo
 
 cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs, size_t count,
                                    const cudaMemsetParams* what) {
-  return add(node, graph, needs, count, [&](Runtime& runtime) {
-    require(what != nullptr);
-    return issuing(runtime, *what);
-  });
+  return add_with(node, graph, needs, count, what);
 }
 cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, cudaMemsetParams* what) {
   return ask(node, cudaGraphNodeTypeMemset, what, &NodeDescription::fill);
@@ -479,17 +479,14 @@ cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetP
   return change_to(nullptr, node, cudaGraphNodeTypeMemset, what);
 }
 cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, const cudaMemsetParams* what) {
-  return exec ? change_to(exec, node, cudaGraphNodeTypeMemset, what) : remember(cudaErrorInvalidValue);
+  return change_in(exec, node, cudaGraphNodeTypeMemset, what);
 }
 
 // ------------------------------------------------------------------------------------------------ other kinds of nodes
 
 cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs, size_t count,
                                  const cudaHostNodeParams* what) {
-  return add(node, graph, needs, count, [&](Runtime& runtime) {
-    require(what != nullptr);
-    return issuing(runtime, *what);
-  });
+  return add_with(node, graph, needs, count, what);
 }
 cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, cudaHostNodeParams* what) {
   return ask(node, cudaGraphNodeTypeHost, what, &NodeDescription::host);
@@ -498,7 +495,7 @@ cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeP
   return change_to(nullptr, node, cudaGraphNodeTypeHost, what);
 }
 cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, const cudaHostNodeParams* what) {
-  return exec ? change_to(exec, node, cudaGraphNodeTypeHost, what) : remember(cudaErrorInvalidValue);
+  return change_in(exec, node, cudaGraphNodeTypeHost, what);
 }
 
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,

@@ -117,6 +117,13 @@ GraphNode& Graphs::node(cudaGraphNode_t handle) {
   throw ApiError{cudaErrorInvalidValue};
 }
 
+std::vector<GraphNode*> Graphs::nodes(const cudaGraphNode_t* handles, size_t count) {
+  if (!handles && count != 0) throw ApiError{cudaErrorInvalidValue};
+  std::vector<GraphNode*> out;
+  for (size_t i = 0; i < count; ++i) out.push_back(&node(handles[i]));
+  return out;
+}
+
 cudaGraphExec_t Graphs::adopt(std::unique_ptr<GraphExec> exec) {
   const auto handle = reinterpret_cast<cudaGraphExec_t>(exec.get());
   const std::lock_guard lock(mutex_);

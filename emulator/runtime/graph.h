@@ -87,6 +87,8 @@ class Graphs {
 
   /// A node of any graph that is alive, of child graphs in their nodes, or being captured.
   GraphNode& node(cudaGraphNode_t handle);
+  /// Several of them. Throws ApiError unless there is an array or nothing to read from it.
+  std::vector<GraphNode*> nodes(const cudaGraphNode_t* handles, size_t count);
 
   cudaGraphExec_t adopt(std::unique_ptr<GraphExec> exec);
   GraphExec& find(cudaGraphExec_t handle);
