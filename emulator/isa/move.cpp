@@ -65,7 +65,7 @@ Flow unpack(Warp& warp, const Instruction& instruction) {
 // The clock registers count the cluster's virtual clock, which starts at 0 with the launch.
 template <class T, int kShift>
 Flow read_clock(Warp& warp, const Instruction& instruction) {
-  T value = static_cast<T>(warp.cta.cluster.clock >> kShift);
+  T value = static_cast<T>(warp.cta.cluster.read_clock() >> kShift);
   T* d = warp.write<T>(instruction.operand[0]);
   for_lanes(warp.active, [&](int lane) { d[lane] = value; });
   return Flow::next;
@@ -73,9 +73,9 @@ Flow read_clock(Warp& warp, const Instruction& instruction) {
 
 template <class T, int kShift>
 Flow read_timer(Warp& warp, const Instruction& instruction) {
-  const Cluster& cluster = warp.cta.cluster;
+  Cluster& cluster = warp.cta.cluster;
   uint64_t khz = static_cast<uint64_t>(cluster.grid.device.chip().clock_khz);
-  Wide nanoseconds = Wide{cluster.clock} * 1'000'000 / khz;
+  Wide nanoseconds = Wide{cluster.read_clock()} * 1'000'000 / khz;
   T* d = warp.write<T>(instruction.operand[0]);
   for_lanes(warp.active, [&](int lane) { d[lane] = static_cast<T>(nanoseconds >> kShift); });
   return Flow::next;

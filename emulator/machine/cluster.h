@@ -13,6 +13,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -150,6 +151,8 @@ class Cluster {
   void note_effect() { ++effects_; }
   /// The running group read what another cluster, or the host, could change.
   void note_outside_read() { last_outside_read_ = clock; }
+  /// For the running group.
+  uint64_t read_clock() { return last_clock_read_ = clock; }
 
   void trace(const Origin& origin, const char* event, uint64_t a = 0, uint64_t b = 0);
   Origin origin(const Warp& warp, int lane = -1) const;
@@ -167,6 +170,12 @@ class Cluster {
 
   /// Where the launch's parameters lie, so that traces can name a tensor map by its offset.
   const std::byte* grid_parameters() const;
+
+  /// Time that has passed in vain: see let_time_pass. It counts while `effects` stays what it is.
+  struct Lapse {
+    uint64_t effects = ~uint64_t{0}, since = 0, next = 0;  ///< since: clock
+  };
+  std::optional<Lapse> lapse() const { return lapse_.effects == effects_ ? std::optional(lapse_) : std::nullopt; }
 
   bool finished() const { return live_ctas_ == 0; }
 
@@ -213,11 +222,12 @@ class Cluster {
   uint64_t cycle_fingerprint() const;
   void set_cycle_reference();
   uint64_t last_limit() const;
+  bool let_time_pass(uint64_t since);
   void cluster_barrier_check();
   void update_next_event();
   Group* next_group();
   bool idle();                   // nothing is ready: finds what can go on, or throws; false as for fire_due
-  uint64_t fingerprint() const;  // of everything a waiting lane could change
+  uint64_t fingerprint() const;  // of everything a waiting lane could change, but for the time that it reads
   void arrive_at_joins(Warp& warp, Group*& group);
   void settle_join(Warp& warp, uint32_t join);
   bool release_joins(uint64_t before);
@@ -247,6 +257,8 @@ class Cluster {
     uint64_t deadline = 0;  // until when a state that comes back proves nothing
     uint64_t since = 0;     // clock of the reference state
   } cycle_;
+  uint64_t last_clock_read_ = 0;  // clock
+  Lapse lapse_;
   bool asks_for_event_ = false, event_admitted_ = false;  // it stopped for an operation; the next one may pass
   uint64_t last_outside_read_ = 0;                        // clock
   uint32_t live_ctas_ = 0;

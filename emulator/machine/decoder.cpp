@@ -8,6 +8,7 @@
 #include "emulator/machine/align.h"
 #include "emulator/machine/demangle.h"
 #include "emulator/machine/warp.h"
+#include "emulator/ptx/clock_values.h"
 #include "emulator/ptx/control_flow.h"
 
 namespace emu {
@@ -55,6 +56,7 @@ void Decoder::place_registers() {
   // Predicates first (4 bytes each), then 32-bit words of 32 lanes; what the warp knows of itself comes behind.
   words_base_ = align_up(slots_.predicates * 4, 64);
   next_value_ = words_base_ + slots_.words * kWordBytes;
+  program_->clock_values = {words_base_, words_base_ + slots_.apart_words * kWordBytes};
 }
 
 void Decoder::place_frame() {
@@ -87,7 +89,7 @@ std::shared_ptr<Program> Decoder::decode() {
   program_->static_shared_bytes = shared_.static_end;
   program_->dynamic_shared_align = shared_.dynamic_align;
   ptx::ControlFlow flow = ptx::analyse(function_);
-  slots_ = ptx::assign_slots(function_, ptx::live_intervals(function_, flow));
+  slots_ = ptx::assign_slots(function_, ptx::live_intervals(function_, flow), ptx::clock_values(function_));
   place_registers();
   place_frame();
   uint32_t count = static_cast<uint32_t>(function_.body.size());

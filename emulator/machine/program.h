@@ -177,6 +177,7 @@ struct Program {
   uint32_t first_source = 0;          ///< Instruction::source of the first one
   std::vector<std::string> refusals;  ///< why instructions could not be bound
   uint32_t warp_file_bytes = 0;
+  Range clock_values;                ///< registers that tell the time (ptx::clock_values), and no others
   uint32_t static_shared_bytes = 0;  ///< window offset of the end of static variables
   uint32_t dynamic_shared_align = 16;
   uint32_t local_bytes = 0;  ///< of .local variables

@@ -211,7 +211,7 @@ std::vector<Interval> live_intervals(const Function& function, const ControlFlow
   return Analysis(function, flow).run();
 }
 
-Slots assign_slots(const Function& function, const std::vector<Interval>& intervals) {
+Slots assign_slots(const Function& function, const std::vector<Interval>& intervals, const std::vector<bool>& apart) {
   // Linear scan by first instruction, lowest free place first.
   Slots result;
   result.slot.assign(intervals.size(), kNone);
@@ -222,18 +222,19 @@ Slots assign_slots(const Function& function, const std::vector<Interval>& interv
   std::stable_sort(order.begin(), order.end(),
                    [&](uint32_t a, uint32_t b) { return intervals[a].first < intervals[b].first; });
 
-  // Registers share with their like only: predicates; up to 16, 32, 64, 128 bits. A place of another width would lie
-  // across the lanes: lane 0 of a 64-bit register is where lanes 0 and 1 of a 32-bit one would be.
+  // Registers share with their like only: predicates; up to 16, 32, 64, 128 bits; the same again, apart. A place of
+  // another width would lie across the lanes: lane 0 of a 64-bit register is where lanes 0 and 1 of a 32-bit one would
+  // be.
   struct Class {
     std::vector<char> busy;
     size_t lowest_free = 0;
   };
-  std::array<Class, 5> classes;
+  std::array<Class, 9> classes;
   const auto class_of = [&](uint32_t r) -> size_t {
     const Type type = function.registers[r].type;
     if (type == Type::pred) return 0;
     const uint32_t width = bits(type);
-    return width <= 16 ? 1 : width <= 32 ? 2 : width <= 64 ? 3 : 4;
+    return (width <= 16 ? 1 : width <= 32 ? 2 : width <= 64 ? 3 : 4) + (!apart.empty() && apart[r] ? 4 : 0);
   };
 
   using End = std::pair<uint32_t, uint32_t>;  // last instruction, register
@@ -253,12 +254,13 @@ Slots assign_slots(const Function& function, const std::vector<Interval>& interv
     ends.emplace(intervals[r].last, r);
   }
 
-  // The classes one after the other, the widest first, so that each place is aligned to its size.
-  constexpr std::array<uint32_t, 5> kWords{0, 1, 1, 2, 4};
-  std::array<uint32_t, 5> base{};
+  // The classes one after the other, those apart and the widest first, so that each place is aligned to its size.
+  constexpr std::array<uint32_t, 9> kWords{0, 1, 1, 2, 4, 1, 1, 2, 4};
+  std::array<uint32_t, 9> base{};
   for (size_t c = kWords.size(); c-- > 1;) {
     base[c] = result.words;
     result.words += kWords[c] * static_cast<uint32_t>(classes[c].busy.size());
+    if (c == 5) result.apart_words = result.words += (kWords[4] - result.words % kWords[4]) % kWords[4];
   }
   for (uint32_t r : order) {
     const size_t c = class_of(r);

@@ -52,7 +52,10 @@ struct Slots {
   uint32_t predicates = 0;     ///< slots of the class of .pred registers
   uint32_t words =
       0;  ///< slots of 32 bits: a register of up to 32 bits takes one, of 64 two, of 128 four; aligned to its size
+  uint32_t apart_words = 0;  ///< the first so many of them hold the registers that are kept apart, and no others
 };
-Slots assign_slots(const Function& function, const std::vector<Interval>& intervals);
+/// `apart`, by register: shares no place with a register that is not. Empty: none is.
+Slots assign_slots(const Function& function, const std::vector<Interval>& intervals,
+                   const std::vector<bool>& apart = {});
 
 }  // namespace emu::ptx

@@ -174,9 +174,17 @@ std::string report_hang(const Cluster& cluster) {
       "========= Emulated {}: {} hangs: {}\n", grid.device.chip().device_name.substr(7, 4), grid.program.pretty_name,
       somebody_asks ? fmt::format("every thread of the {} waits, or asks in a loop for what nobody changes", whose)
                     : fmt::format("no thread of the {} can go on", whose));
+  uint64_t clock = cluster.clock;
+  std::string in_vain;
+  if (const auto lapse = cluster.lapse()) {
+    const double per_hour = 3600e3 * grid.device.chip().clock_khz;
+    in_vain =
+        fmt::format("; {:.1f} hours have passed since, in vain", static_cast<double>(clock - lapse->since) / per_hour);
+    clock = lapse->since;
+  }
   for (const auto& cta : cluster.ctas) {
-    text += fmt::format("=========     block ({},{},{}){} at virtual cycle {}{}\n", cta->index.x, cta->index.y,
-                        cta->index.z, describe_rank(*cta), cluster.clock, cta->exited() ? ": has ended" : "");
+    text += fmt::format("=========     block ({},{},{}){} at virtual cycle {}{}{}\n", cta->index.x, cta->index.y,
+                        cta->index.z, describe_rank(*cta), clock, in_vain, cta->exited() ? ": has ended" : "");
     // Warps that wait alike are told once.
     std::map<std::string, std::vector<std::pair<uint32_t, std::string>>> who_by_what;
     std::vector<std::string> order;

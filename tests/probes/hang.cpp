@@ -229,3 +229,37 @@ TEST_CASE("hang: a lock that is never given back") {
     CHECK_THAT(report, test::contains("asks again and again: atom." + space + ".cas.b32 at PTX line"));
   }
 }
+
+TEST_CASE("hang report: a wait that sleeps the longer the longer it has waited") {
+  // As libcu++'s barriers, semaphores and pipelines wait: sixteen tries, then by the clock.
+  for (const char* ask : {"mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r0], 0;",
+                          "ld.acquire.cta.shared.u32 %r4, [flag];\nsetp.ne.u32 %p1, %r4, 0;"})
+    CHECK(hang_of(module(std::string(R"(
+    mov.u32 %r3, 0;
+    mov.u64 %d1, %globaltimer;
+  ask:
+    )") + ask + R"(
+    @%p1 bra done;
+    setp.gt.s32 %p2, %r3, 15;
+    @%p2 bra slow;
+    add.s32 %r3, %r3, 1;
+    bra.uni ask;
+  slow:
+    mov.u64 %d2, %globaltimer;
+    sub.s64 %d3, %d2, %d1;
+    setp.lt.s64 %p2, %d3, 4000000;
+    @%p2 bra shorter;
+    nanosleep.u32 1000000;
+    bra.uni ask;
+  shorter:
+    setp.lt.s64 %p2, %d3, 40000;
+    @%p2 bra ask;
+    shr.u64 %d4, %d3, 2;
+    cvt.u32.u64 %r5, %d4;
+    nanosleep.u32 %r5;
+    bra.uni ask;
+  done:
+)"),
+                  64)
+              .find("hours have passed since, in vain") != std::string::npos);
+}

@@ -103,6 +103,38 @@ TEST_CASE("no hang: a wait that gives up by globaltimer") {
             32) == 5);
 }
 
+TEST_CASE("no hang: a wait that gives up after a quarter of an hour, whichever clock and pause it has") {
+  for (const char* pause :
+       {"", "nanosleep.u32 1000000;", "nanosleep.u32 20;", "mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r0], 0;"})
+    for (const char* clock : {"%globaltimer", "%clock64"})
+      CHECK(run(std::string("mov.u64 %d1, ") + clock + ";\nagain:\n" + pause + "\nmov.u64 %d2, " + clock + R"(;
+    sub.u64 %d3, %d2, %d1;
+    setp.lt.u64 %p2, %d3, 900000000000;
+    @%p2 bra again;
+    shr.u64 %d4, %d3, 32;
+    cvt.u32.u64 %r3, %d4;
+    st.global.u32 [%d0], %r3;
+)",
+                32, 1) /
+                210 <=
+            1);  // 9e11 is 209 of these units
+}
+
+TEST_CASE("no hang: what a loop computes from a clock that it has read once is progress") {
+  CHECK(run(R"(
+    mov.u32 %r4, %clock;
+    mov.u32 %r3, 1;
+  turn:
+    mad.lo.u32 %r4, %r4, 1664525, 1013904223;
+    shr.u32 %r5, %r4, 12;
+    mov.u32 %r6, %clock;
+    setp.ne.u32 %p2, %r5, 77;
+    @%p2 bra turn;
+    st.global.u32 [%d0], %r5;
+)",
+            32, 1) == 77);
+}
+
 TEST_CASE("no hang: nanosleep in a loop with a bound, its counter in memory") {
   CHECK(run(R"(
   again:

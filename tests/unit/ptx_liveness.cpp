@@ -189,6 +189,25 @@ TEST_CASE("slots: registers of different widths never share, since their lanes l
   CHECK(slot["%rs1"] == 3);
 }
 
+TEST_CASE("slots: registers that are kept apart come first, and share with their like only") {
+  const Analysed a = analysed(
+      "mov.u32 %r1, 1; st.u32 [g], %r1; mov.u32 %r2, 2; st.u32 [g], %r2; mov.u64 %rd1, 3; st.u64 [g], %rd1;\n"
+      "mov.u32 %r3, 4; st.u32 [g], %r3; mov.u64 %rd2, 5; st.u64 [g], %rd2; ret;");
+  std::vector<bool> apart;
+  for (const auto& reg : a.function().registers)
+    apart.push_back(reg.name == "%r2" || reg.name == "%r3" || reg.name == "%rd1");
+  const Slots slots = assign_slots(a.function(), a.intervals, apart);
+  std::map<std::string_view, uint32_t> slot;
+  for (size_t r = 0; r < slots.slot.size(); ++r) slot[a.function().registers[r].name] = slots.slot[r];
+  CHECK(slots.apart_words == 4);  // three, and one so that what follows is aligned
+  CHECK(slots.words == 7);
+  CHECK(slot["%rd1"] == 0);
+  CHECK(slot["%r2"] == 2);
+  CHECK(slot["%r3"] == 2);
+  CHECK(slot["%rd2"] == 4);
+  CHECK(slot["%r1"] == 6);
+}
+
 TEST_CASE("random programs: lanes at different places never meet another register's value in a shared slot") {
   // Each lane walks its own random way through the same body. Storage is shared by slot and lane; beside it stands the
   // value that the register itself should have. Reading a register that this lane has written must give that.
@@ -221,7 +240,9 @@ TEST_CASE("random programs: lanes at different places never meet another registe
     }
     const Analysed a = analysed(body + "L" + std::to_string(count) + ": ret;");
     const Function& f = a.function();
-    const Slots slots = assign_slots(f, a.intervals);
+    std::vector<bool> apart(f.registers.size());
+    for (size_t r = 0; r < apart.size(); ++r) apart[r] = random() % 4 == 0;
+    const Slots slots = assign_slots(f, a.intervals, apart);
     std::vector<uint32_t> users(slots.words);
     for (size_t r = 0; r < slots.slot.size(); ++r) {
       if (slots.slot[r] != kNone && f.registers[r].type != Type::pred) ++users[slots.slot[r]];
