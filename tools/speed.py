@@ -22,7 +22,10 @@ CORES = 2
 RUNG = "step01_kloop"
 # size of a cubic product -> (runs, limit in seconds)
 SIZES = {1024: (5, 1.5), 4096: (3, 12.0)}
+THRUST_KEYS, THRUST_RUNS, THRUST_LIMIT_S = 1 << 20, 3, 5.0
 BUILD_LIMIT_S, TEST_LIMIT_S = 240.0, 300.0
+
+PARTS = ["rung", "thrust", "build", "test"]
 
 
 def machine():
@@ -80,6 +83,16 @@ def timed(command, environment):
     return time.monotonic() - begin
 
 
+def measure_thrust():
+    build.build(quiet=True, target="thrust_benchmark")
+    environment = {**os.environ, "LADDER_CHIP": "b200", "LD_LIBRARY_PATH": str(build.FOLDER / "lib")}
+    command = [str(build.FOLDER / "tests" / "benchmarks" / "thrust_benchmark"), str(THRUST_KEYS)]
+    runs = [timed(command, environment) for _ in range(THRUST_RUNS + 1)][1:]
+    note(f"thrust: {' '.join(f'{run:.2f}' for run in runs)} s")
+    return [{"what": f"thrust::reduce and thrust::sort of {THRUST_KEYS} random 32-bit keys, whole process, both checked",
+             "seconds": spread(runs), "limit_seconds": THRUST_LIMIT_S}]
+
+
 def measure_build():
     """A clean build of everything, without a compiler cache, then a second one with nothing to do."""
     folder = tempfile.mkdtemp(prefix="ladder-build-")
@@ -102,15 +115,17 @@ def measure_test():
 
 def command(arguments):
     parser = Parser(prog="ladder speed", description=__doc__)
-    parser.add_argument("--only", choices=["rung", "build", "test"], action="append", help="part of it; nothing is written")
+    parser.add_argument("--only", choices=PARTS, action="append", help="part of it; nothing is written")
     options = parser.parse_args(arguments)
     build.build(quiet=True, target="rungs")
     # Two cores, as the figures say, also on a machine that has more; children inherit this.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
-    parts = options.only or ["rung", "build", "test"]
+    parts = options.only or PARTS
     figures = []
     if "rung" in parts:
         figures += [measure_rung(size, runs) for size, (runs, _) in SIZES.items()]
+    if "thrust" in parts:
+        figures += measure_thrust()
     if "build" in parts:
         figures += measure_build()
     if "test" in parts:
