@@ -176,23 +176,34 @@ cudaError_t ask(cudaGraphNode_t handle, cudaGraphNodeType type, Value* value, Va
   });
 }
 
-std::shared_ptr<const std::function<void()>> together(std::vector<GraphExec::Step> steps) {
-  return std::make_shared<const std::function<void()>>([steps = std::move(steps)] {
-    for (const auto& step : steps)
-      if (step.enabled && step.work) (*step.work)();
-  });
+/// The operations that a launch issues, as the graph of one node: of what they are, it keeps what a launch must know.
+std::shared_ptr<Graph> as_graph(const GraphExec& exec) {
+  auto out = std::make_shared<Graph>();
+  std::vector<GraphNode*> last;
+  for (const auto& step : exec.steps) {
+    if (!step.enabled) continue;
+    NodeDescription what;
+    if (step.event || step.memory) what.type = step.type;
+    what.event = step.event;
+    what.memory = step.memory;
+    GraphNode* node = out->add(std::move(what), {}, last);
+    node->work = step.work;
+    last = {node};
+  }
+  return out;
 }
 
 void launch_graph(Runtime& runtime, const GraphExec& exec, Stream& stream) {
   if (runtime.streams.captures(stream)) {
     NodeDescription what;
     what.type = cudaGraphNodeTypeGraph;
-    const auto work = together(exec.steps);
-    what.child = std::make_shared<Graph>();
-    what.child->add({}, *work, {});
+    what.child = as_graph(exec);
     runtime.streams.submit(stream, {}, std::move(what));
     return;
   }
+  const bool free_before = exec.flags & cudaGraphInstantiateFlagAutoFreeOnLaunch;
+  for (const auto& memory : runtime.graph_memory.begin_launch(exec.steps, free_before))
+    runtime.streams.submit(stream, [&runtime, memory] { runtime.graph_memory.release(*memory); });
   for (const auto& step : exec.steps) {
     if (!step.enabled) continue;
     if (step.type == cudaGraphNodeTypeEventRecord) runtime.events.record(step.event, stream);
@@ -534,24 +545,18 @@ cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t* ev
   return ask(node, cudaGraphNodeTypeWaitEvent, event, &NodeDescription::event);
 }
 
-// Memory of a graph is there from the moment its node is, and stays: every launch finds it at the same address.
 cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
                                      size_t count, cudaMemAllocNodeParams* what) {
-  return answer([&](Runtime& runtime) {
+  return add(node, graph, needs, count, [&](Runtime& runtime) {
     require(what && what->bytesize);
-    runtime.graphs.find(graph);
-    const cudaError_t allocated = cudaMalloc(&what->dptr, what->bytesize);
-    require(allocated == cudaSuccess, allocated);
-    NodeDescription description;
-    description.type = cudaGraphNodeTypeMemAlloc;
-    description.allocation = *what;
-    const cudaError_t added = add_plain(node, graph, needs, count, std::move(description));
-    require(added == cudaSuccess, added);
+    return [&](Stream& stream) { what->dptr = add_allocation_node(runtime, stream, *what); };
   });
 }
 cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
                                     size_t count, void* pointer) {
-  return add_plain(node, graph, needs, count, {.type = cudaGraphNodeTypeMemFree, .freed = pointer});
+  return add(node, graph, needs, count, [&](Runtime& runtime) {
+    return [&, pointer](Stream& stream) { add_free_node(runtime, stream, pointer); };
+  });
 }
 cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemAllocNodeParams* what) {
   return ask(node, cudaGraphNodeTypeMemAlloc, what, &NodeDescription::allocation);
@@ -588,6 +593,13 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph, const cud
       return cudaGraphAddEventWaitNode(node, graph, needs, count, what->eventWait.event);
     case cudaGraphNodeTypeEventRecord:
       return cudaGraphAddEventRecordNode(node, graph, needs, count, what->eventRecord.event);
+    case cudaGraphNodeTypeMemAlloc: {
+      cudaMemAllocNodeParams allocation{what->alloc.poolProps, what->alloc.accessDescs, what->alloc.accessDescCount,
+                                        what->alloc.bytesize, nullptr};
+      const cudaError_t error = cudaGraphAddMemAllocNode(node, graph, needs, count, &allocation);
+      what->alloc.dptr = allocation.dptr;
+      return error;
+    }
     case cudaGraphNodeTypeMemFree:
       return cudaGraphAddMemFreeNode(node, graph, needs, count, what->free.dptr);
     default:
@@ -677,6 +689,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGra
     for (size_t i = 0; i < steps.size(); ++i) {
       steps[i].work = fresh[i].work;
       steps[i].event = fresh[i].event;
+      steps[i].memory = fresh[i].memory;
     }
   });
 }

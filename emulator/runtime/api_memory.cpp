@@ -39,14 +39,14 @@ void allocate_from(Runtime& runtime, void** pointer, size_t bytes, cudaMemPool_t
   runtime.pools.attribute(pool, cudaMemPoolAttrUsedMemCurrent);  // throws when there is no such pool
   runtime.device();
   if (bytes == 0) return;
+  if (runtime.streams.captures(*in)) {
+    cudaMemAllocNodeParams what{};
+    what.bytesize = bytes;
+    *pointer = add_allocation_node(runtime, *in, what);
+    return;
+  }
   *pointer = allocate(runtime, bytes, "cudaMallocAsync");
   runtime.pools.allocated(pool, address_of(*pointer), bytes);
-  if (!runtime.streams.captures(*in)) return;
-  NodeDescription what;
-  what.type = cudaGraphNodeTypeMemAlloc;
-  what.allocation.bytesize = bytes;
-  what.allocation.dptr = *pointer;
-  runtime.streams.submit(*in, {}, std::move(what));
 }
 
 }  // namespace
@@ -67,6 +67,8 @@ cudaError_t cudaFree(void* pointer) {
     runtime.queue.wait_all();
     if (runtime.sticky_error() != cudaSuccess) return;
     if (runtime.host_memory.release(device, pointer, HostKind::managed)) return;
+    if (const auto memory = runtime.graph_memory.begin_free(address_of(pointer)))
+      return runtime.graph_memory.release(*memory);
     const auto* allocation = device.memory().find(address_of(pointer));
     require(allocation && allocation->what.starts_with("cudaMalloc"));  // and not a module's variable
     require(device.memory().release(address_of(pointer)));
@@ -175,7 +177,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     if (const auto block = runtime.host_memory.find(pointer)) {
       attributes->type = block->kind == HostKind::managed ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
       attributes->devicePointer = attributes->hostPointer = same;
-    } else if (runtime.device().memory().find(address_of(pointer))) {
+    } else if (runtime.device().memory().find_or_reserved(address_of(pointer))) {
       attributes->type = cudaMemoryTypeDevice;
       attributes->devicePointer = same;
     } else {
@@ -202,14 +204,14 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
     const auto in = runtime.streams.find(stream);
     emu::Device& device = runtime.device();
     if (!pointer) return;
+    if (runtime.streams.captures(*in)) return add_free_node(runtime, *in, pointer);
     const uint64_t address = address_of(pointer);
-    const auto* allocation = device.memory().find(address);
-    require(allocation && allocation->address == address && allocation->what.starts_with("cudaMalloc"));
-    if (runtime.streams.captures(*in)) {
-      // The address must stay good for every launch to come: such memory is kept.
-      runtime.streams.submit(*in, {}, {.type = cudaGraphNodeTypeMemFree, .freed = pointer});
+    if (const auto memory = runtime.graph_memory.begin_free(address)) {
+      runtime.streams.submit(*in, [&runtime, memory] { runtime.graph_memory.release(*memory); });
       return;
     }
+    const auto* allocation = device.memory().find(address);
+    require(allocation && allocation->address == address && allocation->what.starts_with("cudaMalloc"));
     require(runtime.pools.begin_free(address));
     runtime.streams.submit(*in, [&runtime, &device, address] {
       device.memory().release(address);

@@ -27,7 +27,8 @@ enum class Where { device, pinned, pageable };
 // allocation.
 Where locate(Runtime& runtime, const Side& side, size_t bytes, bool must_be_on_device) {
   require(side.start != nullptr);
-  const auto* allocation = runtime.device().memory().find(address_of(side.start));
+  // What a graph allocates is somebody's before it is there: whoever uses it may be issued as early.
+  const auto allocation = runtime.device().memory().find_or_reserved(address_of(side.start));
   if (!allocation) {
     require(!must_be_on_device && !runtime.device().memory().is_device_address(address_of(side.start)));
     return Where::pageable;

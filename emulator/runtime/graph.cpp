@@ -76,7 +76,7 @@ std::vector<const GraphNode*> Graph::order() const {
 std::vector<GraphExec::Step> steps_of(const Graph& graph) {
   std::vector<GraphExec::Step> out;
   for (const GraphNode* node : graph.order()) {
-    out.push_back({node, node->what.type, node->what.event, node->work, true});
+    out.push_back({node, node->what.type, node->what.event, node->what.memory, node->work, true});
     if (!node->what.child) continue;
     const auto inner = steps_of(*node->what.child);
     out.insert(out.end(), inner.begin(), inner.end());

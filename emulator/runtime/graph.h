@@ -17,6 +17,7 @@
 namespace emu::runtime {
 
 struct Graph;
+struct GraphAllocation;
 struct Stream;
 
 /// What a node does, as the functions that ask for its parameters tell it.
@@ -31,6 +32,7 @@ struct NodeDescription {
   cudaEvent_t event = nullptr;
   cudaMemAllocNodeParams allocation{};
   void* freed = nullptr;
+  std::shared_ptr<const GraphAllocation> memory{};  ///< that it allocates or frees
   std::shared_ptr<Graph> child{};
 };
 
@@ -69,6 +71,7 @@ struct GraphExec {
     const GraphNode* node = nullptr;  ///< a name, never followed: it may be gone
     cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
     cudaEvent_t event = nullptr;
+    std::shared_ptr<const GraphAllocation> memory;
     std::shared_ptr<const std::function<void()>> work;
     bool enabled = true;
   };

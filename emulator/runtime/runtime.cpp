@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "emulator/machine/trap.h"
 #include "emulator/runtime/error.h"
 #include "emulator/runtime/message.h"
 
@@ -60,6 +61,12 @@ void Runtime::show_printed() {
   if (!remarks.empty()) std::fwrite(remarks.data(), 1, remarks.size(), stderr);
 }
 
+void Runtime::operation_failed(const std::exception& error) {
+  if (const auto* trap = dynamic_cast<const Trap*>(&error))
+    return poison({static_cast<int>(trap->code), std::string("emulator: a copy or fill in a stream: ") + error.what()});
+  poison({cudaErrorUnknown, std::string("emulator: internal error: ") + error.what()});
+}
+
 void Runtime::poison(const Fault& fault) {
   show_printed();
   std::fflush(stdout);
@@ -74,6 +81,7 @@ void Runtime::reset() {
   events.forget_all();
   streams.forget_all();
   graphs.forget_all();
+  graph_memory.forget_all();
   libraries.forget_all(*this);
   registry.unload_all();
   pools.forget_all();

@@ -8,6 +8,7 @@
 #include "emulator/machine/device.h"
 #include "emulator/runtime/event.h"
 #include "emulator/runtime/graph.h"
+#include "emulator/runtime/graph_memory.h"
 #include "emulator/runtime/host_memory.h"
 #include "emulator/runtime/library.h"
 #include "emulator/runtime/pool.h"
@@ -35,13 +36,11 @@ class Runtime {
   /// Held by what loads code and what runs it.
   std::mutex& code_mutex() { return code_mutex_; }
 
-  Queue queue{[this](const std::exception& error) {
-                poison({cudaErrorUnknown, std::string("emulator: internal error: ") + error.what()});
-              },
-              [this] { show_printed(); }};
+  Queue queue{[this](const std::exception& error) { operation_failed(error); }, [this] { show_printed(); }};
   Streams streams{queue};
   Events events{queue, streams};
   Graphs graphs;
+  GraphMemory graph_memory;
   Registry registry;
   Libraries libraries;
   HostMemory host_memory;
@@ -61,6 +60,7 @@ class Runtime {
 
  private:
   Runtime() = default;
+  void operation_failed(const std::exception& error);
   const Options& options();
 
   std::mutex mutex_, code_mutex_;

@@ -189,8 +189,7 @@ void Streams::refuse_outside_work(Stream& stream) {
 
 void Streams::forget_all() {
   const std::lock_guard lock(mutex_);
-  captures_.clear();
-  for (const auto& [_, stream] : live_) stream->capture = nullptr;
+  while (!captures_.empty()) leave(std::shared_ptr(captures_.back()));
   live_.clear();
   ++generation_;
 }
