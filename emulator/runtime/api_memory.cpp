@@ -52,7 +52,7 @@ void allocate_from(Runtime& runtime, void** pointer, size_t bytes, cudaMemPool_t
 }  // namespace
 
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     require(pointer != nullptr);
     *pointer = nullptr;
     runtime.device();
@@ -61,7 +61,7 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
 }
 
 cudaError_t cudaFree(void* pointer) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     emu::Device& device = runtime.device();  // cudaFree(0) is how programs make the context
     if (!pointer) return;
     runtime.queue.wait_all();
@@ -77,7 +77,7 @@ cudaError_t cudaFree(void* pointer) {
 }
 
 cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width_bytes, size_t height) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     require(pointer && pitch);
     *pointer = nullptr;
     *pitch = pitch_for(width_bytes);
@@ -87,7 +87,7 @@ cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width_bytes, s
 }
 
 cudaError_t cudaMalloc3D(cudaPitchedPtr* pitched, cudaExtent extent) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     require(pitched != nullptr);
     *pitched = {nullptr, pitch_for(extent.width), extent.width, extent.height};
     runtime.device();
@@ -101,7 +101,7 @@ cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
 }
 
 cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     constexpr unsigned known = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
     require(pointer && (flags & ~known) == 0);
     *pointer = nullptr;
@@ -111,7 +111,7 @@ cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags) {
 }
 
 cudaError_t cudaFreeHost(void* pointer) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     if (!pointer) return;
     runtime.queue.wait_all();
     if (runtime.sticky_error() != cudaSuccess) return;
@@ -120,7 +120,7 @@ cudaError_t cudaFreeHost(void* pointer) {
 }
 
 cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     require(pointer && (flags == cudaMemAttachGlobal || flags == cudaMemAttachHost));
     *pointer = nullptr;
     emu::Device& device = runtime.device();
@@ -261,7 +261,7 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t) {
 }
 
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     require(value != nullptr);
     const uint64_t found = runtime.pools.attribute(pool, attribute);
     if (attribute <= cudaMemPoolReuseAllowInternalDependencies) {
@@ -273,7 +273,7 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
 }
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     require(value != nullptr);
     const bool is_int = attribute <= cudaMemPoolReuseAllowInternalDependencies;
     runtime.pools.set_attribute(
