@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <span>
 
 #include "emulator/runtime/api.h"
 #include "emulator/runtime/api_copy.h"
@@ -213,6 +214,15 @@ void launch_graph(Runtime& runtime, const GraphExec& exec, Stream& stream) {
   runtime.streams.submit(stream, [] {});
 }
 
+/// What the steps of another graph, as many and of the same types, do.
+void take_over(std::span<GraphExec::Step> steps, const std::vector<GraphExec::Step>& fresh) {
+  for (size_t i = 0; i < steps.size(); ++i) {
+    steps[i].work = fresh[i].work;
+    steps[i].event = fresh[i].event;
+    steps[i].memory = fresh[i].memory;
+  }
+}
+
 cudaError_t instantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags) {
   return answer([&](Runtime& runtime) {
     require(exec != nullptr);
@@ -418,6 +428,19 @@ cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttr
   });
 }
 
+cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t to, cudaGraphNode_t from) {
+  return change(nullptr, to, cudaGraphNodeTypeKernel, [&](Runtime& runtime, GraphNode& old) {
+    const LaunchRequest& source = typed(runtime, from, cudaGraphNodeTypeKernel).what.launch;
+    LaunchRequest request = old.what.launch;
+    request.cluster = source.cluster;
+    request.cluster_given = source.cluster_given;
+    request.cooperative = source.cooperative;
+    return [&runtime, request, parameters = old.what.parameters](Stream& stream) {
+      launch_packed(runtime, request, parameters, stream);
+    };
+  });
+}
+
 cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t handle, cudaLaunchAttributeID id,
                                             cudaLaunchAttributeValue* value) {
   return answer([&](Runtime& runtime) {
@@ -530,6 +553,22 @@ cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t* g
   });
 }
 
+cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraph_t child) {
+  return answer([&](Runtime& runtime) {
+    const GraphNode& of = typed(runtime, node, cudaGraphNodeTypeGraph);
+    const auto fresh = steps_of(*runtime.graphs.find(child));
+    auto& steps = runtime.graphs.find(exec).steps;
+    const auto step = std::ranges::find(steps, &of, &GraphExec::Step::node);
+    require(step != steps.end());
+    // What the node laid out follows it.
+    const size_t count = steps_of(*of.what.child).size();
+    require(count <= static_cast<size_t>(steps.end() - step - 1));
+    const std::span<GraphExec::Step> inside(step + 1, count);
+    require(std::ranges::equal(inside, fresh, {}, &GraphExec::Step::type, &GraphExec::Step::type));
+    take_over(inside, fresh);
+  });
+}
+
 cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
                                         size_t count, cudaEvent_t event) {
   return add_plain(node, graph, needs, count, {.type = cudaGraphNodeTypeEventRecord, .event = event});
@@ -563,6 +602,25 @@ cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemAllocNod
 }
 cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void* pointer) {
   return ask(node, cudaGraphNodeTypeMemFree, static_cast<void**>(pointer), &NodeDescription::freed);
+}
+
+// Nothing is kept back, so there is nothing to trim.
+cudaError_t cudaDeviceGraphMemTrim(int device) {
+  return answer([&](Runtime&) { require_device(device); });
+}
+cudaError_t cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void* value) {
+  return answer([&](Runtime& runtime) {
+    require_device(device);
+    require(value != nullptr);
+    *static_cast<uint64_t*>(value) = runtime.graph_memory.attribute(attribute);
+  });
+}
+cudaError_t cudaDeviceSetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void* value) {
+  return answer([&](Runtime& runtime) {
+    require_device(device);
+    require(value != nullptr);
+    runtime.graph_memory.set_attribute(attribute, *static_cast<uint64_t*>(value));
+  });
 }
 
 cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
@@ -686,10 +744,6 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGra
     }
     if (info) *info = result;
     require(result.result == cudaGraphExecUpdateSuccess, cudaErrorGraphExecUpdateFailure);
-    for (size_t i = 0; i < steps.size(); ++i) {
-      steps[i].work = fresh[i].work;
-      steps[i].event = fresh[i].event;
-      steps[i].memory = fresh[i].memory;
-    }
+    take_over(steps, fresh);
   });
 }

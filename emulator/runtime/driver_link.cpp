@@ -17,7 +17,8 @@ namespace emu::runtime {
 namespace {
 
 struct Linking {
-  std::vector<std::string> inputs;  // PTX
+  std::vector<std::string> inputs;    // PTX
+  cudaError_t refused = cudaSuccess;  // the first input that was: without it, nothing complete comes out
   std::vector<void**> message_sizes;
 };
 
@@ -49,6 +50,16 @@ void add(Linking& linking, CUjitInputType type, std::string text) {
   linking.inputs.push_back(std::move(text));
 }
 
+template <class Add>
+void add_or_note(Linking& linking, Add&& add_input) {
+  try {
+    add_input();
+  } catch (const ApiError& error) {
+    if (linking.refused == cudaSuccess) linking.refused = error.code;
+    throw;
+  }
+}
+
 template <class Body>
 CUresult with_lock(Body&& body) {
   return driver([&] {
@@ -77,7 +88,7 @@ CUresult link_add_data(CUlinkState state, CUjitInputType type, void* data, size_
     note_options(linking, count, options, values);
     std::string text(static_cast<const char*>(data), bytes);
     text.resize(std::char_traits<char>::length(text.c_str()));  // the size may count the closing zero
-    add(linking, type, std::move(text));
+    add_or_note(linking, [&] { add(linking, type, std::move(text)); });
   });
 }
 
@@ -87,9 +98,11 @@ CUresult link_add_file(CUlinkState state, CUjitInputType type, const char* path,
     require(path != nullptr);
     Linking& linking = find(state);
     note_options(linking, count, options, values);
-    std::ifstream file(path, std::ios::binary);
-    require(file.good(), cudaErrorFileNotFound);
-    add(linking, type, std::string(std::istreambuf_iterator<char>(file), {}));
+    add_or_note(linking, [&] {
+      std::ifstream file(path, std::ios::binary);
+      require(file.good(), cudaErrorFileNotFound);
+      add(linking, type, std::string(std::istreambuf_iterator<char>(file), {}));
+    });
   });
 }
 
@@ -97,6 +110,7 @@ CUresult link_complete(CUlinkState state, void** code, size_t* bytes) {
   return with_lock([&] {
     require(code != nullptr);
     Linking& linking = find(state);
+    require(linking.refused == cudaSuccess, linking.refused);
     require(!linking.inputs.empty());
     *code = linking.inputs.front().data();
     if (bytes) *bytes = linking.inputs.front().size() + 1;

@@ -16,6 +16,7 @@ struct Bench {
     expect_success(cudaEventCreate(&event));
     expect_success(cudaEventRecord(event, other));
     expect_success(cudaMalloc(&memory, 4096));
+    expect_success(cudaDeviceSynchronize());  // the event is over
   }
 
   struct Who {

@@ -261,6 +261,34 @@ static void linking() {
   expect_result(entry<PFN_cuMemFree_v3020>("cuMemFree")(buffer), CUDA_SUCCESS);
 }
 
+// What was refused is not left out.
+static void linking_what_is_refused() {
+  const auto create = entry<PFN_cuLinkCreate_v6050>("cuLinkCreate");
+  const auto add = entry<PFN_cuLinkAddData_v6050>("cuLinkAddData");
+  const auto complete = entry<PFN_cuLinkComplete_v5050>("cuLinkComplete");
+  CUlinkState state;
+  void* code = nullptr;
+  expect_result(create(0, nullptr, nullptr, &state), CUDA_SUCCESS);
+  expect_result(add(state, CU_JIT_INPUT_PTX, const_cast<char*>(kPtx), std::strlen(kPtx) + 1, "", 0, nullptr, nullptr),
+                CUDA_SUCCESS);
+  expect_result(
+      entry<PFN_cuLinkAddFile_v6050>("cuLinkAddFile")(state, CU_JIT_INPUT_PTX, "/no such file", 0, nullptr, nullptr),
+      CUDA_ERROR_FILE_NOT_FOUND);
+  expect(complete(state, &code, nullptr) != CUDA_SUCCESS && !code, "nothing comes of it");
+  expect_result(entry<PFN_cuLinkDestroy_v5050>("cuLinkDestroy")(state), CUDA_SUCCESS);
+}
+
+static void contexts() {
+  const auto create = entry<PFN_cuCtxCreate_v12050>("cuCtxCreate", 13000);
+  const auto destroy = entry<PFN_cuCtxDestroy_v4000>("cuCtxDestroy");
+  CUcontext context = nullptr;
+  CUctxCreateParams nothing{};
+  expect_result(create(&context, nullptr, 0, 0), CUDA_SUCCESS);
+  expect_result(destroy(context), CUDA_SUCCESS);
+  expect_result(create(&context, &nothing, 0, 0), CUDA_SUCCESS);
+  expect_result(destroy(context), CUDA_SUCCESS);
+}
+
 static void rows_and_slices() {
   const auto alloc = entry<PFN_cuMemAlloc_v3020>("cuMemAlloc");
   const auto to_host = entry<PFN_cuMemcpyDtoH_v3020>("cuMemcpyDtoH");
@@ -387,6 +415,8 @@ int main() {
   tensor_maps();
   libraries();
   linking();
+  linking_what_is_refused();
+  contexts();
   rows_and_slices();
   what_pointers_are();
   pools_and_streams();
