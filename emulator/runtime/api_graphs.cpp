@@ -154,6 +154,27 @@ cudaError_t add_with(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNo
   });
 }
 
+/// A node that does what another graph does: a copy of it or, given away, that graph itself.
+cudaError_t add_child(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs, size_t count,
+                      const cudaChildGraphNodeParams& child) {
+  return add(node, graph, needs, count, [&](Runtime& runtime) {
+    const bool given = child.ownership == cudaGraphChildGraphOwnershipMove;
+    require(given || child.ownership == cudaGraphChildGraphOwnershipClone);
+    NodeDescription what;
+    what.type = cudaGraphNodeTypeGraph;
+    what.child = runtime.graphs.find(child.graph);
+    if (given) {
+      require(runtime.graphs.has(child.graph) && !what.child->holds(*runtime.graphs.find(graph)));
+    } else {
+      what.child = what.child->clone();
+    }
+    return [&runtime, what, given](Stream& stream) {
+      runtime.streams.submit(stream, {}, what);
+      if (given) runtime.graphs.destroy(handle_of(*what.child));
+    };
+  });
+}
+
 /// A list that is asked for twice: how long it is, and into an array of `*count`.
 template <class T>
 void give(const std::vector<T>& all, T* out, size_t* count) {
@@ -539,12 +560,7 @@ cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph, cons
 
 cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
                                        size_t count, cudaGraph_t child) {
-  return add(node, graph, needs, count, [&](Runtime& runtime) {
-    NodeDescription what;
-    what.type = cudaGraphNodeTypeGraph;
-    what.child = runtime.graphs.find(child)->clone();
-    return [&runtime, what](Stream& stream) { runtime.streams.submit(stream, {}, what); };
-  });
+  return add_child(node, graph, needs, count, {child, cudaGraphChildGraphOwnershipClone});
 }
 cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t* graph) {
   return answer([&](Runtime& runtime) {
@@ -644,7 +660,7 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph, const cud
       return cudaGraphAddHostNode(node, graph, needs, count, &host);
     }
     case cudaGraphNodeTypeGraph:
-      return cudaGraphAddChildGraphNode(node, graph, needs, count, what->graph.graph);
+      return add_child(node, graph, needs, count, what->graph);
     case cudaGraphNodeTypeEmpty:
       return cudaGraphAddEmptyNode(node, graph, needs, count);
     case cudaGraphNodeTypeWaitEvent:

@@ -208,7 +208,13 @@ CUresult add_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* needs, co
     case CU_GRAPH_NODE_TYPE_HOST:
       return with(&what->host, [&](const auto* same) { return cudaGraphAddHostNode(node, graph, needs, count, same); });
     case CU_GRAPH_NODE_TYPE_GRAPH:
-      return driver([&] { return cudaGraphAddChildGraphNode(node, graph, needs, count, what->graph.graph); });
+      return driver([&] {
+        cudaGraphNodeParams same{};
+        same.type = cudaGraphNodeTypeGraph;
+        same.graph.graph = what->graph.graph;
+        same.graph.ownership = static_cast<cudaGraphChildGraphNodeOwnership>(what->graph.ownership);
+        return cudaGraphAddNode(node, graph, needs, nullptr, count, &same);
+      });
     case CU_GRAPH_NODE_TYPE_EMPTY:
       return driver([&] { return cudaGraphAddEmptyNode(node, graph, needs, count); });
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:

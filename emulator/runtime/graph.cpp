@@ -44,6 +44,10 @@ std::shared_ptr<Graph> Graph::clone() const {
   auto out = std::make_shared<Graph>();
   std::unordered_map<const GraphNode*, GraphNode*> of;
   for (const auto& node : nodes) {
+    if (node->what.memory)
+      throw ApiError{cudaErrorNotSupported,
+                     "a graph with nodes that allocate or free memory cannot be copied; as a child graph, give it away "
+                     "(cudaGraphChildGraphOwnershipMove)"};
     auto copy = std::make_unique<GraphNode>(*node);
     copy->graph = out.get();
     copy->copy_of = node.get();
@@ -54,6 +58,12 @@ std::shared_ptr<Graph> Graph::clone() const {
   for (const auto& node : out->nodes)
     for (GraphNode*& need : node->needs) need = of.at(need);
   return out;
+}
+
+bool Graph::holds(const Graph& other) const {
+  return this == &other || std::ranges::any_of(nodes, [&](const auto& node) {
+           return node->what.child && node->what.child->holds(other);
+         });
 }
 
 std::vector<const GraphNode*> Graph::order() const {

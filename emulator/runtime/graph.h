@@ -48,7 +48,10 @@ struct Graph {
   std::vector<std::unique_ptr<GraphNode>> nodes;
 
   GraphNode* add(NodeDescription what, std::function<void()> work, std::vector<GraphNode*> needs);
+  /// Throws cudaErrorNotSupported when it has nodes that allocate or free: their memory is one graph's.
   std::shared_ptr<Graph> clone() const;
+  /// Whether `other` is this graph, or a child graph somewhere in it.
+  bool holds(const Graph& other) const;
   /// The nodes, each after those that it needs. Throws cudaErrorInvalidValue when they need each other.
   std::vector<const GraphNode*> order() const;
 };
@@ -85,7 +88,7 @@ class Graphs {
  public:
   cudaGraph_t adopt(std::shared_ptr<Graph> graph);
   std::shared_ptr<Graph> find(cudaGraph_t handle);
-  void destroy(cudaGraph_t handle);
+  void destroy(cudaGraph_t handle);  ///< the handle stays good where the graph is the child of a node
   bool has(cudaGraph_t handle);
 
   /// A node of any graph that is alive, of child graphs in their nodes, or being captured.

@@ -18,18 +18,26 @@ GraphAllocation::~GraphAllocation() {
   memory.give_up(address);
 }
 
-GraphMemory::Allocation GraphMemory::reserve(GlobalMemory& memory, uint64_t bytes) {
+GraphMemory::Allocation GraphMemory::reserve(GlobalMemory& memory, uint64_t bytes, const Graph& graph) {
   auto allocation = std::make_shared<const GraphAllocation>(memory, bytes);
   const std::lock_guard lock(mutex_);
-  std::erase_if(known_, [](const auto& known) { return known.second.expired(); });
-  known_[allocation->address] = allocation;
+  std::erase_if(known_, [](const auto& known) { return known.second.allocation.expired(); });
+  known_[allocation->address] = {allocation, &graph};
   return allocation;
 }
 
-GraphMemory::Allocation GraphMemory::find(uint64_t address) {
+GraphMemory::Allocation GraphMemory::for_free_node(uint64_t address, const Graph& graph) {
   const std::lock_guard lock(mutex_);
   const auto found = known_.find(address);
-  return found == known_.end() ? nullptr : found->second.lock();
+  auto allocation = found == known_.end() ? nullptr : found->second.allocation.lock();
+  if (!allocation) throw ApiError{cudaErrorInvalidValue};
+  Known& known = found->second;
+  const bool owner = known.owner == &graph;
+  // cudaGraphAddMemAllocNode: "not possible to free an allocation in both the owning graph and another graph".
+  if (owner ? known.freed_by_owner || known.freed_by_others : known.freed_by_owner)
+    throw ApiError{cudaErrorInvalidValue};
+  (owner ? known.freed_by_owner : known.freed_by_others) = true;
+  return allocation;
 }
 
 std::vector<GraphMemory::Allocation> GraphMemory::begin_launch(std::span<const GraphExec::Step> steps,
@@ -111,7 +119,8 @@ void GraphMemory::forget_all() {
 void* add_allocation_node(Runtime& runtime, Stream& stream, cudaMemAllocNodeParams what) {
   NodeDescription node;
   node.type = cudaGraphNodeTypeMemAlloc;
-  node.memory = runtime.graph_memory.reserve(runtime.device().memory(), what.bytesize);
+  const auto graph = runtime.streams.capture_of(stream).capture->graph;
+  node.memory = runtime.graph_memory.reserve(runtime.device().memory(), what.bytesize, *graph);
   what.dptr = reinterpret_cast<void*>(node.memory->address);
   node.allocation = what;
   const auto run = [&runtime, memory = node.memory] {
@@ -127,13 +136,12 @@ void add_free_node(Runtime& runtime, Stream& stream, void* pointer) {
   NodeDescription node;
   node.type = cudaGraphNodeTypeMemFree;
   node.freed = pointer;
-  node.memory = runtime.graph_memory.find(reinterpret_cast<uint64_t>(pointer));
-  if (!node.memory) throw ApiError{cudaErrorInvalidValue};
   const auto graph = runtime.streams.capture_of(stream).capture->graph;
   const bool freed = std::ranges::any_of(graph->nodes, [&](const auto& other) {
-    return other->what.type == cudaGraphNodeTypeMemFree && other->what.memory == node.memory;
+    return other->what.type == cudaGraphNodeTypeMemFree && other->what.freed == pointer;
   });
   if (freed) throw ApiError{cudaErrorInvalidValue};
+  node.memory = runtime.graph_memory.for_free_node(reinterpret_cast<uint64_t>(pointer), *graph);
   const auto run = [&runtime, memory = node.memory] {
     if (runtime.sticky_error() == cudaSuccess) runtime.graph_memory.release(*memory);
   };

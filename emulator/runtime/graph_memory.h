@@ -34,9 +34,10 @@ class GraphMemory {
  public:
   using Allocation = std::shared_ptr<const GraphAllocation>;
 
-  Allocation reserve(GlobalMemory& memory, uint64_t bytes);
-  /// That of a node that is alive, or one that is not freed yet; null when the address is no such one's start.
-  Allocation find(uint64_t address);
+  Allocation reserve(GlobalMemory& memory, uint64_t bytes, const Graph& graph);
+  /// For a node of `graph` that frees. Throws cudaErrorInvalidValue unless the address is that of an allocation node,
+  /// and only its own graph, or only others free it.
+  Allocation for_free_node(uint64_t address, const Graph& graph);
 
   // ---- when something is issued: what the operations before it leave allocated
 
@@ -59,8 +60,13 @@ class GraphMemory {
   void forget_all();  ///< cudaDeviceReset
 
  private:
+  struct Known {
+    std::weak_ptr<const GraphAllocation> allocation;
+    const Graph* owner = nullptr;  // a name, never followed
+    bool freed_by_owner = false, freed_by_others = false;
+  };
   std::mutex mutex_;
-  std::map<uint64_t, std::weak_ptr<const GraphAllocation>> known_;
+  std::map<uint64_t, Known> known_;
   std::map<uint64_t, Allocation> allocated_;
   uint64_t used_ = 0, used_high_ = 0, reserved_high_ = 0;
 };

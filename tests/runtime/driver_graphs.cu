@@ -312,6 +312,13 @@ static void words_in_streams() {
   expect_result(write(bench.stream, 0, 5, 0), CUDA_ERROR_INVALID_VALUE);
   expect_result(wait(bench.stream, word, 5, 17), CUDA_ERROR_INVALID_VALUE);
 
+  for (const auto attribute :
+       {CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR}) {
+    int can = 0;
+    expect_done(entry<PFN_cuDeviceGetAttribute_v2000>("cuDeviceGetAttribute")(&can, attribute, 0));
+    expect_equal(can, 1);
+  }
+
   // The host may answer as late as it likes.
   unsigned* flag = nullptr;
   expect_success(cudaMallocHost(&flag, sizeof *flag));

@@ -143,6 +143,8 @@ static void two_graphs() {
   expect_success(cudaGraphAddMemFreeNode(&freed, second, &filled, 1, what.dptr));
   expect_error(cudaGraphAddMemFreeNode(&freed, second, &filled, 1, what.dptr), cudaErrorInvalidValue);  // twice
   expect_error(cudaGraphAddMemFreeNode(&freed, second, &filled, 1, bench.result), cudaErrorInvalidValue);
+  expect_error(cudaGraphAddMemFreeNode(&freed, first, &allocated, 1, what.dptr),
+               cudaErrorInvalidValue);  // another does
   cudaGetLastError();
   void* named = nullptr;
   expect_success(cudaGraphInstantiate(&make, first, 0));
@@ -160,6 +162,36 @@ static void two_graphs() {
     if (type == cudaGraphNodeTypeMemFree) expect_success(cudaGraphMemFreeNodeGetParams(nodes[i], &named));
   }
   expect(named == what.dptr, "the node tells what it frees");
+}
+
+// The memory is one graph's: that one can be given to a parent, and not be copied.
+static void no_copies() {
+  Bench bench;
+  int* memory = nullptr;
+  const cudaGraph_t graph = bench.capture(&memory, 7, true);
+  cudaGraph_t copy, parent;
+  cudaGraphNode_t child, freed;
+  cudaGraphExec_t exec;
+  expect_success(cudaGraphCreate(&parent, 0));
+  expect_error(cudaGraphClone(&copy, graph), cudaErrorNotSupported);
+  expect_error(cudaGraphAddChildGraphNode(&child, parent, nullptr, 0, graph), cudaErrorNotSupported);
+  expect_error(cudaGraphAddMemFreeNode(&freed, parent, nullptr, 0, memory), cudaErrorInvalidValue);  // its graph does
+  cudaGraphNodeParams what{};
+  what.type = cudaGraphNodeTypeGraph;
+  what.graph.graph = graph;
+  what.graph.ownership = cudaGraphChildGraphOwnershipMove;
+  expect_success(cudaGraphAddNode(&child, parent, nullptr, nullptr, 0, &what));
+  cudaGraphNodeParams again = what;
+  expect_error(cudaGraphAddNode(&freed, graph, nullptr, nullptr, 0, &again), cudaErrorInvalidValue);  // into itself
+  again.graph.graph = parent;
+  expect_error(cudaGraphAddNode(&freed, graph, nullptr, nullptr, 0, &again), cudaErrorInvalidValue);  // into its child
+  cudaGraph_t asked = nullptr;
+  expect_success(cudaGraphChildGraphNodeGetGraph(child, &asked));
+  expect(asked == graph, "the graph itself");
+  expect_error(cudaGraphDestroy(graph), cudaErrorInvalidValue);
+  expect_success(cudaGraphInstantiate(&exec, parent, 0));
+  for (int i = 0; i < 2; ++i) bench.launch_expecting(exec, 0x07070708);
+  cudaGetLastError();
 }
 
 // Destroying graphs frees nothing, and gives the address away only with the memory.
@@ -216,6 +248,7 @@ int main() {
   freed_by_the_next_launch();
   freed_by_the_graph();
   two_graphs();
+  no_copies();
   after_the_graph();
   the_address_is_kept();
   return result();
