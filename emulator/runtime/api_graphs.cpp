@@ -223,6 +223,7 @@ void launch_graph(Runtime& runtime, const GraphExec& exec, Stream& stream) {
     runtime.streams.submit(stream, {}, std::move(what));
     return;
   }
+  runtime.streams.submit(stream, [] {});  // where the stream cannot be used now, nothing has been noted yet
   const bool free_before = exec.flags & cudaGraphInstantiateFlagAutoFreeOnLaunch;
   for (const auto& memory : runtime.graph_memory.begin_launch(exec.steps, free_before))
     runtime.streams.submit(stream, [&runtime, memory] { runtime.graph_memory.release(*memory); });
@@ -232,7 +233,6 @@ void launch_graph(Runtime& runtime, const GraphExec& exec, Stream& stream) {
     if (step.type == cudaGraphNodeTypeWaitEvent) runtime.events.make_wait(stream, step.event);
     if (step.work) runtime.streams.submit(stream, [work = step.work] { (*work)(); });
   }
-  runtime.streams.submit(stream, [] {});
 }
 
 /// What the steps of another graph, as many and of the same types, do.

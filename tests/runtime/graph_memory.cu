@@ -119,6 +119,22 @@ static cudaMemAllocNodeParams wanted_memory(size_t bytes) {
   return what;
 }
 
+// A launch that the stream refuses allocates nothing.
+static void refused_by_the_stream() {
+  Bench bench;
+  int* memory = nullptr;
+  cudaStream_t blocking;
+  cudaGraph_t broken;
+  cudaGraphExec_t exec;
+  expect_success(cudaGraphInstantiate(&exec, bench.capture(&memory, 8, false), 0));
+  expect_success(cudaStreamCreate(&blocking));
+  expect_success(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeRelaxed));
+  expect_error(cudaGraphLaunch(exec, cudaStreamLegacy), cudaErrorStreamCaptureImplicit);
+  expect_error(cudaStreamEndCapture(blocking, &broken), cudaErrorStreamCaptureInvalidated);
+  cudaGetLastError();
+  bench.launch_expecting(exec, 0x08080809);
+}
+
 // One graph allocates, another one uses and frees.
 static void two_graphs() {
   Bench bench;
@@ -247,6 +263,7 @@ int main() {
   freed_between_launches();
   freed_by_the_next_launch();
   freed_by_the_graph();
+  refused_by_the_stream();
   two_graphs();
   no_copies();
   after_the_graph();
