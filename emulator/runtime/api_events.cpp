@@ -32,11 +32,11 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return answer(Needs::no_capture, [&](Runtime& runtime) { require(runtime.events.done(event), cudaErrorNotReady); });
+  return answer([&](Runtime& runtime) { require(runtime.events.done(event), cudaErrorNotReady); });
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return answer(Needs::no_capture, [&](Runtime& runtime) { runtime.events.wait(event); });
+  return answer([&](Runtime& runtime) { runtime.events.wait(event); });
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {

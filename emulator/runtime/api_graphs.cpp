@@ -245,7 +245,7 @@ void take_over(std::span<GraphExec::Step> steps, const std::vector<GraphExec::St
 }
 
 cudaError_t instantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     require(exec != nullptr);
     if (flags & cudaGraphInstantiateFlagDeviceLaunch)
       throw ApiError{cudaErrorNotSupported, "graphs that kernels launch are not emulated"};

@@ -45,6 +45,7 @@ void allocate_from(Runtime& runtime, void** pointer, size_t bytes, cudaMemPool_t
     *pointer = add_allocation_node(runtime, *in, what);
     return;
   }
+  runtime.streams.refuse_unsafe_call();
   *pointer = allocate(runtime, bytes, "cudaMallocAsync");
   runtime.pools.allocated(pool, address_of(*pointer), bytes);
 }
@@ -52,7 +53,7 @@ void allocate_from(Runtime& runtime, void** pointer, size_t bytes, cudaMemPool_t
 }  // namespace
 
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
-  return answer(Needs::no_capture, [&](Runtime& runtime) {
+  return answer(bytes ? Needs::no_capture : Needs::context, [&](Runtime& runtime) {
     require(pointer != nullptr);
     *pointer = nullptr;
     runtime.device();
@@ -129,7 +130,7 @@ cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags) {
 }
 
 cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     constexpr unsigned known =
         cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory | cudaHostRegisterReadOnly;
     require(pointer && bytes && (flags & ~known) == 0);
@@ -138,7 +139,7 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
 }
 
 cudaError_t cudaHostUnregister(void* pointer) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     require(pointer != nullptr);
     runtime.queue.wait_all();
     if (runtime.host_memory.release(runtime.device(), pointer, HostKind::registered)) return;
@@ -205,6 +206,7 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
     emu::Device& device = runtime.device();
     if (!pointer) return;
     if (runtime.streams.captures(*in)) return add_free_node(runtime, *in, pointer);
+    runtime.streams.refuse_unsafe_call();
     const uint64_t address = address_of(pointer);
     if (const auto memory = runtime.graph_memory.begin_free(address)) {
       runtime.streams.submit(*in, [&runtime, memory] { runtime.graph_memory.release(*memory); });
@@ -244,9 +246,9 @@ cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
 }
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
-  return answer([&](Runtime& runtime) {
-    require(pool && properties && properties->location.type == cudaMemLocationTypeDevice &&
-            properties->location.id == 0 && properties->allocType == cudaMemAllocationTypePinned);
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
+    require(pool && properties);
+    require_of_device(*properties);
     *pool = runtime.pools.create();
   });
 }
@@ -255,9 +257,10 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
   return answer([&](Runtime& runtime) { runtime.pools.destroy(pool); });
 }
 
+// Nothing is kept back, so there is nothing to trim.
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t) {
-  return answer(
-      [&](Runtime& runtime) { runtime.pools.attribute(pool, cudaMemPoolAttrUsedMemCurrent); });  // nothing is kept back
+  return answer(Needs::no_capture,
+                [&](Runtime& runtime) { runtime.pools.attribute(pool, cudaMemPoolAttrUsedMemCurrent); });
 }
 
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {

@@ -155,6 +155,10 @@ void Streams::begin_capture(Stream& stream, cudaStreamCaptureMode mode, std::sha
   stream.tail = std::move(needs);
 }
 
+bool Streams::under_way(const std::shared_ptr<Capture>& capture) const {
+  return std::ranges::find(captures_, capture) != captures_.end();
+}
+
 void Streams::leave(const std::shared_ptr<Capture>& capture) {
   for (Stream* stream : capture->streams) {
     stream->capture = nullptr;
@@ -204,8 +208,7 @@ void Streams::set_tail(Stream& stream, std::vector<GraphNode*> nodes, bool add) 
 
 void Streams::join(Stream& stream, const std::shared_ptr<Capture>& capture, const std::vector<GraphNode*>& nodes) {
   const std::lock_guard lock(mutex_);
-  const bool over = std::ranges::find(captures_, capture) == captures_.end();
-  if (over || (stream.legacy && !stream.capture)) throw ApiError{cudaErrorCapturedEvent};
+  if (!under_way(capture) || (stream.legacy && !stream.capture)) throw ApiError{cudaErrorCapturedEvent};
   if (stream.capture && stream.capture != capture) {
     stream.capture->valid = capture->valid = false;
     throw ApiError{cudaErrorStreamCaptureMerge};
@@ -216,6 +219,14 @@ void Streams::join(Stream& stream, const std::shared_ptr<Capture>& capture, cons
   }
   for (GraphNode* node : nodes)
     if (std::ranges::find(stream.tail, node) == stream.tail.end()) stream.tail.push_back(node);
+}
+
+void Streams::refuse_event_of(const std::shared_ptr<Capture>& capture) {
+  const std::lock_guard lock(mutex_);
+  if (!capture) return;
+  if (!under_way(capture)) throw ApiError{cudaErrorInvalidValue};
+  capture->valid = false;
+  throw ApiError{cudaErrorCapturedEvent};
 }
 
 void Streams::refuse_outside_work(Stream& stream) {

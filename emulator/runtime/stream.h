@@ -75,11 +75,15 @@ class Streams {
   void set_tail(Stream& stream, std::vector<GraphNode*> nodes, bool add);
   /// The stream's next node will need these, too; a stream that does not capture begins to, with them.
   void join(Stream& stream, const std::shared_ptr<Capture>& capture, const std::vector<GraphNode*>& nodes);
+  /// For what asks whether an event of `capture`, if it is of one, is reached, which it never is: throws
+  /// cudaErrorCapturedEvent and breaks the capture or, when that is over, cudaErrorInvalidValue.
+  void refuse_event_of(const std::shared_ptr<Capture>& capture);
   /// For an event that was recorded outside of the capture.
   void refuse_outside_work(Stream& stream);
 
  private:
   // These need mutex_.
+  bool under_way(const std::shared_ptr<Capture>& capture) const;
   void leave(const std::shared_ptr<Capture>& capture);
   Capture* capture_of_blocking_streams() const;
   void refuse_beside_blocking();

@@ -57,27 +57,52 @@ constexpr auto kRelaxed = cudaStreamCaptureModeRelaxed;
 
 static void which_calls() {
   Bench bench;
-  void* allocated = nullptr;
+  void *allocated = nullptr, *pooled = nullptr;
+  cudaMemPool_t pool, made;
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  uint64_t threshold = 0;
+  const cudaMemPoolProps of_device{.allocType = cudaMemAllocationTypePinned,
+                                   .location = {cudaMemLocationTypeDevice, 0}};
+  static char registered[1 << 16];
+  expect_success(cudaDeviceGetDefaultMemPool(&pool, 0));
+  expect_success(cudaMallocAsync(&pooled, 256, bench.other));
+  expect_success(cudaGraphCreate(&graph, 0));
+  // In an order in which a relaxed capture allows each of them.
   const std::function<cudaError_t()> unsafe[] = {
       [&] { return cudaMalloc(&allocated, 256); },
-      [&] { return cudaFree(bench.memory); },
+      [&] { return cudaMallocManaged(&allocated, 256); },
+      [&] { return cudaHostAlloc(&allocated, 256, cudaHostAllocDefault); },
+      [&] { return cudaFreeHost(allocated); },
+      [&] { return cudaHostRegister(registered, 4096, cudaHostRegisterDefault); },
+      [&] { return cudaHostUnregister(registered); },
+      [&] { return cudaMallocAsync(&allocated, 256, bench.other); },
+      [&] { return cudaFreeAsync(pooled, bench.other); },
+      [&] { return cudaMemPoolCreate(&made, &of_device); },
+      [&] { return cudaMemPoolTrimTo(pool, 0); },
+      [&] { return cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold); },
+      [&] { return cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold); },
       [&] { return cudaEventQuery(bench.event); },
+      [&] { return cudaEventSynchronize(bench.event); },
+      [&] { return cudaStreamQuery(bench.other); },
       [&] { return cudaStreamSynchronize(bench.other); },
+      [&] { return cudaGraphInstantiate(&exec, graph, 0); },
+      [&] { return cudaDeviceSetLimit(cudaLimitStackSize, 2048); },
+      [&] { return cudaFree(nullptr); },
+      [&] { return cudaFree(bench.memory); },
   };
-  // Seen by others: PyTorch (pinned memory), CCCL (attributes of pools).
-  cudaMemPool_t pool;
-  uint64_t threshold = 0;
-  expect_success(cudaDeviceGetDefaultMemPool(&pool, 0));
-  bench.during(
-      kGlobal, {}, [&] { return cudaHostAlloc(&allocated, 256, cudaHostAllocDefault); }, false);
-  bench.during(
-      kGlobal, {}, [&] { return cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold); }, false);
+  expect_success(cudaStreamSynchronize(bench.other));
   for (const auto& call : unsafe) {
     bench.during(kGlobal, {}, call, false);
     bench.during(kThreadLocal, {}, call, false);
   }
-  expect_error(cudaMemset(bench.memory, 0, 4096), cudaSuccess);  // it was not freed
-  for (const auto& call : {unsafe[0], unsafe[2], unsafe[3]}) bench.during(kRelaxed, {}, call, true);
+  expect_success(cudaMemset(bench.memory, 0, 4096));  // it was not freed
+  expect_success(cudaStreamSynchronize(cudaStreamLegacy));
+  for (const auto& call : unsafe) {
+    bench.during(kRelaxed, {}, call, true);
+    cudaDeviceSynchronize();
+  }
+  expect_success(cudaMalloc(&bench.memory, 4096));
 
   // This one can never be right.
   for (const auto mode : {kGlobal, kThreadLocal, kRelaxed})
@@ -85,9 +110,17 @@ static void which_calls() {
         mode, {}, [] { return cudaDeviceSynchronize(); }, false);
 
   int value = 0;
+  float milliseconds = 0;
+  size_t free_bytes = 0, all_bytes = 0;
   cudaEvent_t event;
+  cudaStream_t stream;
   const std::function<cudaError_t()> safe[] = {
+      [&] { return cudaMalloc(&allocated, 0); },
+      [&] { return cudaGraphLaunch(exec, bench.other); },
       [&] { return cudaEventCreate(&event); },
+      [&] { return cudaEventElapsedTime(&milliseconds, bench.event, bench.event); },
+      [&] { return cudaStreamCreate(&stream); },
+      [&] { return cudaMemGetInfo(&free_bytes, &all_bytes); },
       [&] { return cudaMemcpy(&value, bench.memory, sizeof value, cudaMemcpyDeviceToHost); },
       [&] { return cudaMemsetAsync(bench.memory, 0, 4096, bench.other); },
   };
@@ -114,8 +147,32 @@ static void whose_calls() {
   expect_equal(static_cast<int>(mode), static_cast<int>(kGlobal));
   expect_success(cudaThreadExchangeStreamCaptureMode(&mode));
   expect_equal(static_cast<int>(mode), static_cast<int>(kRelaxed));
-  mode = static_cast<cudaStreamCaptureMode>(3);
-  expect_error(cudaThreadExchangeStreamCaptureMode(&mode), cudaErrorInvalidValue);
+  mode = static_cast<cudaStreamCaptureMode>(3);  // no mode, and no error
+  expect_success(cudaThreadExchangeStreamCaptureMode(&mode));
+  expect_equal(static_cast<int>(mode), static_cast<int>(kGlobal));
+  expect_success(cudaThreadExchangeStreamCaptureMode(&mode));
+}
+
+// Nobody can know when an event of a capture is reached, and that comes before what the capture forbids.
+static void events_of_a_capture() {
+  Bench bench;
+  cudaEvent_t event;
+  cudaGraph_t graph;
+  expect_success(cudaEventCreate(&event));
+  for (const auto mode : {kGlobal, kRelaxed})
+    for (const auto call : {cudaEventQuery, cudaEventSynchronize}) {
+      expect_success(cudaStreamBeginCapture(bench.capturing, mode));
+      expect_success(cudaEventRecord(event, bench.capturing));
+      expect_error(call(event), cudaErrorCapturedEvent);
+      expect_error(cudaStreamEndCapture(bench.capturing, &graph), cudaErrorStreamCaptureInvalidated);
+      expect_error(cudaEventQuery(event), cudaErrorInvalidValue);
+    }
+  expect_success(cudaStreamBeginCapture(bench.capturing, kRelaxed));
+  expect_success(cudaEventRecord(event, bench.capturing));
+  expect_success(cudaStreamEndCapture(bench.capturing, &graph));
+  expect_error(cudaEventQuery(event), cudaErrorInvalidValue);
+  expect_success(cudaEventRecord(event, bench.other));
+  expect_success(cudaEventSynchronize(event));
   cudaGetLastError();
 }
 
@@ -162,6 +219,7 @@ static void beside_the_legacy_stream() {
 int main() {
   which_calls();
   whose_calls();
+  events_of_a_capture();
   memory_for_a_capture();
   beside_the_legacy_stream();
   return result();
