@@ -163,14 +163,20 @@ cudaError_t add_child(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphN
     NodeDescription what;
     what.type = cudaGraphNodeTypeGraph;
     what.child = runtime.graphs.find(child.graph);
+    what.child->require_not_given();
     if (given) {
-      require(runtime.graphs.has(child.graph) && !what.child->holds(*runtime.graphs.find(graph)));
+      if (what.child->uses_memory()) runtime.graphs.find(graph)->require_not_given();
+      require(runtime.graphs.has(child.graph));
+      if (what.child->holds(*runtime.graphs.find(graph)))
+        throw ApiError{cudaErrorInvalidValue, "a graph cannot be given to itself, nor to a child graph in it"};
     } else {
       what.child = what.child->clone();
     }
     return [&runtime, what, given](Stream& stream) {
       runtime.streams.submit(stream, {}, what);
-      if (given) runtime.graphs.destroy(handle_of(*what.child));
+      if (!given) return;
+      what.child->given = true;
+      runtime.graphs.destroy(handle_of(*what.child));
     };
   });
 }
@@ -198,16 +204,15 @@ cudaError_t ask(cudaGraphNode_t handle, cudaGraphNodeType type, Value* value, Va
   });
 }
 
-/// The operations that a launch issues, as the graph of one node: of what they are, it keeps what a launch must know.
+/// The operations that a launch issues, as the graph of one node: of what they are, it keeps the events.
 std::shared_ptr<Graph> as_graph(const GraphExec& exec) {
   auto out = std::make_shared<Graph>();
   std::vector<GraphNode*> last;
   for (const auto& step : exec.steps) {
     if (!step.enabled) continue;
     NodeDescription what;
-    if (step.event || step.memory) what.type = step.type;
+    if (step.event) what.type = step.type;
     what.event = step.event;
-    what.memory = step.memory;
     GraphNode* node = out->add(std::move(what), {}, last);
     node->work = step.work;
     last = {node};
@@ -217,6 +222,7 @@ std::shared_ptr<Graph> as_graph(const GraphExec& exec) {
 
 void launch_graph(Runtime& runtime, const GraphExec& exec, Stream& stream) {
   if (runtime.streams.captures(stream)) {
+    if (exec.uses_memory()) runtime.streams.refuse_while_capturing(stream);  // it would be copied
     NodeDescription what;
     what.type = cudaGraphNodeTypeGraph;
     what.child = as_graph(exec);
@@ -250,8 +256,15 @@ cudaError_t instantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long 
     if (flags & cudaGraphInstantiateFlagDeviceLaunch)
       throw ApiError{cudaErrorNotSupported, "graphs that kernels launch are not emulated"};
     auto made = std::make_unique<GraphExec>();
-    made->steps = steps_of(*runtime.graphs.find(graph));
+    const auto of = runtime.graphs.find(graph);
+    of->require_not_given();
+    made->steps = steps_of(*of);
     made->flags = flags;
+    made->made_of = of;
+    if (made->uses_memory() && runtime.graphs.is_instantiated(*of))
+      throw ApiError{cudaErrorNotSupported,
+                     "a graph with nodes that allocate or free memory has one executable graph at a time: destroy it "
+                     "(cudaGraphExecDestroy), or update it (cudaGraphExecUpdate)"};
     *exec = runtime.graphs.adopt(std::move(made));
   });
 }
@@ -339,7 +352,7 @@ cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* f
 cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
                                         const cudaGraphEdgeData*, size_t count) {
   return answer([&](Runtime& runtime) {
-    runtime.graphs.find(graph);
+    runtime.graphs.find(graph)->require_no_memory();
     const auto first = runtime.graphs.nodes(from, count), second = runtime.graphs.nodes(to, count);
     for (size_t i = 0; i < count; ++i) require(std::erase(second[i]->needs, first[i]) == 1);
   });
@@ -349,6 +362,7 @@ cudaError_t cudaGraphDestroyNode(cudaGraphNode_t handle) {
   return answer([&](Runtime& runtime) {
     GraphNode& node = runtime.graphs.node(handle);
     Graph& graph = *node.graph;
+    graph.require_no_memory();
     for (const auto& other : graph.nodes) std::erase(other->needs, &node);
     std::erase_if(graph.nodes, [&](const auto& each) { return each.get() == &node; });
   });
@@ -604,6 +618,7 @@ cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t graph, c
                                      size_t count, cudaMemAllocNodeParams* what) {
   return add(node, graph, needs, count, [&](Runtime& runtime) {
     require(what && what->bytesize);
+    require_of_device(what->poolProps);
     return [&](Stream& stream) { what->dptr = add_allocation_node(runtime, stream, *what); };
   });
 }
@@ -749,7 +764,9 @@ cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, 
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* info) {
   return answer([&](Runtime& runtime) {
     auto& steps = runtime.graphs.find(exec).steps;
-    const auto fresh = steps_of(*runtime.graphs.find(graph));
+    const auto from = runtime.graphs.find(graph);
+    from->require_not_given();
+    const auto fresh = steps_of(*from);
     cudaGraphExecUpdateResultInfo result{};
     const auto differs = std::ranges::mismatch(steps, fresh, {}, &GraphExec::Step::type, &GraphExec::Step::type);
     if (differs.in1 != steps.end() && differs.in2 != fresh.end()) {

@@ -41,6 +41,8 @@ void allocate_from(Runtime& runtime, void** pointer, size_t bytes, cudaMemPool_t
   if (bytes == 0) return;
   if (runtime.streams.captures(*in)) {
     cudaMemAllocNodeParams what{};
+    what.poolProps.allocType = cudaMemAllocationTypePinned;
+    what.poolProps.location = {cudaMemLocationTypeDevice, 0};
     what.bytesize = bytes;
     *pointer = add_allocation_node(runtime, *in, what);
     return;
@@ -178,7 +180,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     if (const auto block = runtime.host_memory.find(pointer)) {
       attributes->type = block->kind == HostKind::managed ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
       attributes->devicePointer = attributes->hostPointer = same;
-    } else if (runtime.device().memory().find_or_reserved(address_of(pointer))) {
+    } else if (runtime.memory_at(address_of(pointer))) {
       attributes->type = cudaMemoryTypeDevice;
       attributes->devicePointer = same;
     } else {

@@ -59,7 +59,7 @@ CUresult memory_info(size_t* free, size_t* total) {
 CUresult address_range(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
   return driver([&] {
     return answer([&](Runtime& runtime) {
-      const auto allocation = runtime.device().memory().find_or_reserved(address);
+      const auto allocation = runtime.memory_at(address);
       require(allocation.has_value(), cudaErrorSymbolNotFound);  // CUDA_ERROR_NOT_FOUND, as the driver
       if (base) *base = allocation->address;
       if (bytes) *bytes = allocation->bytes;
@@ -126,7 +126,7 @@ void pointer_attribute_of(Runtime& runtime, void* value, CUpointer_attribute att
   cudaPointerAttributes found;
   if (const cudaError_t error = cudaPointerGetAttributes(&found, to_pointer(address))) throw ApiError{error};
   require(found.type != cudaMemoryTypeUnregistered);
-  if (!write_attribute(value, attribute, found, address, runtime.device().memory().find_or_reserved(address)))
+  if (!write_attribute(value, attribute, found, address, runtime.memory_at(address)))
     throw ApiError{cudaErrorNotSupported, "pointer attribute " + std::to_string(static_cast<int>(attribute)) +
                                               " of the driver API is not emulated"};
 }

@@ -46,10 +46,16 @@ struct GraphNode {
 
 struct Graph {
   std::vector<std::unique_ptr<GraphNode>> nodes;
+  bool given = false;  ///< to a parent, as whose child it lives on (cudaGraphChildGraphOwnershipMove)
 
   GraphNode* add(NodeDescription what, std::function<void()> work, std::vector<GraphNode*> needs);
-  /// Throws cudaErrorNotSupported when it has nodes that allocate or free: their memory is one graph's.
   std::shared_ptr<Graph> clone() const;
+  /// Whether nodes of it, or of child graphs, allocate or free memory, which is then one graph's. Such a graph cannot
+  /// be copied, nor lose nodes or edges: `require_no_memory` throws cudaErrorNotSupported.
+  bool uses_memory() const;
+  void require_no_memory() const;
+  /// Throws cudaErrorNotSupported.
+  void require_not_given() const;
   /// Whether `other` is this graph, or a child graph somewhere in it.
   bool holds(const Graph& other) const;
   /// The nodes, each after those that it needs. Throws cudaErrorInvalidValue when they need each other.
@@ -80,6 +86,8 @@ struct GraphExec {
   };
   std::vector<Step> steps;
   unsigned long long flags = 0;
+  std::weak_ptr<const Graph> made_of;
+  bool uses_memory() const;
 };
 std::vector<GraphExec::Step> steps_of(const Graph& graph);
 
@@ -98,6 +106,7 @@ class Graphs {
 
   cudaGraphExec_t adopt(std::unique_ptr<GraphExec> exec);
   GraphExec& find(cudaGraphExec_t handle);
+  bool is_instantiated(const Graph& graph);
   void destroy(cudaGraphExec_t handle);
 
   void forget_all();  ///< cudaDeviceReset

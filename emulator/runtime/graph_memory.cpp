@@ -73,6 +73,12 @@ GraphMemory::Allocation GraphMemory::begin_free(uint64_t address) {
   return node ? node.mapped() : nullptr;
 }
 
+bool GraphMemory::missing(uint64_t address) {
+  const std::lock_guard lock(mutex_);
+  const auto found = known_.find(address);
+  return found != known_.end() && !found->second.allocation.expired() && !allocated_.contains(address);
+}
+
 bool GraphMemory::allocate(const GraphAllocation& allocation) {
   if (!allocation.memory.allocate_reserved(allocation.address)) return false;
   const std::lock_guard lock(mutex_);
@@ -120,6 +126,7 @@ void* add_allocation_node(Runtime& runtime, Stream& stream, cudaMemAllocNodePara
   NodeDescription node;
   node.type = cudaGraphNodeTypeMemAlloc;
   const auto graph = runtime.streams.capture_of(stream).capture->graph;
+  graph->require_not_given();
   node.memory = runtime.graph_memory.reserve(runtime.device().memory(), what.bytesize, *graph);
   what.dptr = reinterpret_cast<void*>(node.memory->address);
   node.allocation = what;
@@ -137,6 +144,7 @@ void add_free_node(Runtime& runtime, Stream& stream, void* pointer) {
   node.type = cudaGraphNodeTypeMemFree;
   node.freed = pointer;
   const auto graph = runtime.streams.capture_of(stream).capture->graph;
+  graph->require_not_given();
   const bool freed = std::ranges::any_of(graph->nodes, [&](const auto& other) {
     return other->what.type == cudaGraphNodeTypeMemFree && other->what.freed == pointer;
   });

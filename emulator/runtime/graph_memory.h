@@ -47,6 +47,9 @@ class GraphMemory {
   /// Takes note of a free; null when nothing is allocated there.
   Allocation begin_free(uint64_t address);
 
+  /// Whether this is an allocation node's address, and nothing is allocated there.
+  bool missing(uint64_t address);
+
   // ---- when it runs
 
   bool allocate(const GraphAllocation& allocation);  ///< false: the device's memory is full
@@ -71,7 +74,7 @@ class GraphMemory {
   uint64_t used_ = 0, used_high_ = 0, reserved_high_ = 0;
 };
 
-/// Nodes in a stream that captures.
+/// Nodes in a stream that captures. Both throw cudaErrorNotSupported when the graph has been given to a parent.
 void* add_allocation_node(Runtime& runtime, Stream& stream, cudaMemAllocNodeParams what);
 /// Throws cudaErrorInvalidValue unless an allocation node made the pointer and nothing in the graph frees it yet.
 void add_free_node(Runtime& runtime, Stream& stream, void* pointer);

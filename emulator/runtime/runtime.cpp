@@ -50,6 +50,22 @@ Device& Runtime::device() {
   return *device_;
 }
 
+std::optional<GlobalMemory::Allocation> Runtime::memory_at(uint64_t address) {
+  auto found = device().memory().find_or_reserved(address);
+  if (found && graph_memory.missing(found->address)) found.reset();
+  return found;
+}
+
+std::optional<GlobalMemory::Allocation> Runtime::memory_for(const Stream& stream, uint64_t address) {
+  auto found = device().memory().find_or_reserved(address);
+  if (found && !streams.captures(stream) && graph_memory.missing(found->address))
+    throw ApiError{cudaErrorInvalidValue,
+                   fmt::format("nothing is at {:#x} now: memory of a graph is there from a launch "
+                               "that allocates it until it is freed",
+                               address)};
+  return found;
+}
+
 void Runtime::show_printed() {
   const std::lock_guard lock(mutex_);
   if (!device_) return;

@@ -33,6 +33,13 @@ class Runtime {
 
   bool has_context() const { return has_context_.load(std::memory_order_acquire); }
 
+  /// What is at `address` as far as calls have been issued: memory of a graph is there from the issue of the launch
+  /// that allocates it to the issue of what frees it.
+  std::optional<GlobalMemory::Allocation> memory_at(uint64_t address);
+  /// The same for an operation in `stream`. Throws cudaErrorInvalidValue for memory of a graph that is not there,
+  /// unless the operation is a node: it may be there at each launch.
+  std::optional<GlobalMemory::Allocation> memory_for(const Stream& stream, uint64_t address);
+
   /// Held by what loads code and what runs it.
   std::mutex& code_mutex() { return code_mutex_; }
 

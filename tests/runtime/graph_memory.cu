@@ -42,6 +42,13 @@ struct Bench {
     expect_success(cudaStreamSynchronize(stream), at);
     expect_equal(got, wanted, at);
   }
+  /// Copies are refused as they are issued, and break nothing.
+  void expect_nothing_at(const int* memory, const std::source_location& at = std::source_location::current()) {
+    int got = 0;
+    expect_error(cudaMemcpyAsync(&got, memory, sizeof got, cudaMemcpyDeviceToHost, stream), cudaErrorInvalidValue, at);
+    expect_success(cudaStreamSynchronize(stream), at);
+    cudaGetLastError();
+  }
 };
 
 static void freed_between_launches() {
@@ -50,11 +57,13 @@ static void freed_between_launches() {
   const cudaGraph_t graph = bench.capture(&memory, 1, false);
   cudaGraphExec_t exec;
   expect_success(cudaGraphInstantiate(&exec, graph, 0));
+  bench.expect_nothing_at(memory);
   expect_error(cudaFreeAsync(memory, bench.stream), cudaErrorInvalidValue);  // not allocated yet
   for (int i = 0; i < 3; ++i) {
     bench.launch_expecting(exec, 0x01010102);
     bench.expect_value(memory, 0x01010102);
     expect_success(cudaFreeAsync(memory, bench.stream));
+    bench.expect_nothing_at(memory);
   }
   expect_error(cudaFreeAsync(memory, bench.stream), cudaErrorInvalidValue);
 
@@ -73,6 +82,7 @@ static void freed_between_launches() {
   expect_error(cudaGraphLaunch(exec, bench.stream), cudaErrorInvalidValue);
   bench.expect_value(memory, 0x01010102);
   expect_success(cudaFree(memory));
+  bench.expect_nothing_at(memory);
   expect_error(cudaFree(memory), cudaErrorInvalidValue);
   bench.launch_expecting(exec, 0x01010102);
   expect_success(cudaFree(memory));
@@ -138,6 +148,7 @@ static void refused_by_the_stream() {
 // One graph allocates, another one uses and frees.
 static void two_graphs() {
   Bench bench;
+  cudaPointerAttributes place{};
   cudaGraph_t first, second;
   cudaGraphNode_t allocated, filled, freed;
   cudaGraphExec_t make, use;
@@ -146,6 +157,13 @@ static void two_graphs() {
   cudaMemAllocNodeParams what = wanted_memory(256);
   expect_success(cudaGraphAddMemAllocNode(&allocated, first, nullptr, 0, &what));
   expect(what.dptr != nullptr, "the address is known at once");
+  expect_success(cudaPointerGetAttributes(&place, what.dptr));
+  expect_equal(static_cast<int>(place.type), static_cast<int>(cudaMemoryTypeUnregistered));
+  cudaMemAllocNodeParams wrong = wanted_memory(0);
+  expect_error(cudaGraphAddMemAllocNode(&freed, first, nullptr, 0, &wrong), cudaErrorInvalidValue);
+  wrong = {};
+  wrong.bytesize = 256;
+  expect_error(cudaGraphAddMemAllocNode(&freed, first, nullptr, 0, &wrong), cudaErrorInvalidValue);
   cudaMemAllocNodeParams asked{};
   expect_success(cudaGraphMemAllocNodeGetParams(allocated, &asked));
   expect(asked.dptr == what.dptr && asked.bytesize == 256, "the node tells what it allocates");
@@ -166,7 +184,10 @@ static void two_graphs() {
   expect_success(cudaGraphInstantiate(&make, first, 0));
   expect_success(cudaGraphInstantiate(&use, second, 0));
   for (int i = 0; i < 2; ++i) {
+    expect_error(cudaGraphLaunch(use, bench.stream), cudaErrorInvalidValue);  // it frees what is not there
     expect_success(cudaGraphLaunch(make, bench.stream));
+    expect_success(cudaPointerGetAttributes(&place, what.dptr));
+    expect_equal(static_cast<int>(place.type), static_cast<int>(cudaMemoryTypeDevice));
     expect_success(cudaGraphLaunch(use, bench.stream));
   }
   expect_success(cudaStreamSynchronize(bench.stream));
@@ -178,6 +199,44 @@ static void two_graphs() {
     if (type == cudaGraphNodeTypeMemFree) expect_success(cudaGraphMemFreeNodeGetParams(nodes[i], &named));
   }
   expect(named == what.dptr, "the node tells what it frees");
+  cudaGetLastError();
+}
+
+// CUDA runtime API, cudaGraphAddMemAllocNode: what a graph with such nodes cannot do.
+static void restrictions() {
+  Bench bench;
+  int* memory = nullptr;
+  const cudaGraph_t graph = bench.capture(&memory, 10, false);
+  cudaGraph_t around;
+  cudaGraphExec_t exec, second;
+  cudaGraphNode_t nodes[3], needs[2], needed[2];
+  size_t count = 3, edges = 2;
+  expect_success(cudaGraphGetNodes(graph, nodes, &count));
+  expect_success(cudaGraphGetEdges(graph, needs, needed, nullptr, &edges));
+  expect_equal(count, size_t{3});
+  expect_equal(edges, size_t{2});
+  expect_error(cudaGraphRemoveDependencies(graph, needs, needed, nullptr, 1), cudaErrorNotSupported);
+  for (const cudaGraphNode_t node : nodes) expect_error(cudaGraphDestroyNode(node), cudaErrorNotSupported);
+
+  expect_success(cudaGraphInstantiate(&exec, graph, 0));
+  expect_error(cudaGraphInstantiate(&second, graph, 0), cudaErrorNotSupported);
+  cudaGraphExecUpdateResultInfo info{};
+  expect_success(cudaGraphExecUpdate(exec, graph, &info));
+  expect_success(cudaStreamBeginCapture(bench.stream, cudaStreamCaptureModeRelaxed));
+  expect_error(cudaGraphLaunch(exec, bench.stream), cudaErrorStreamCaptureUnsupported);
+  expect_error(cudaStreamEndCapture(bench.stream, &around), cudaErrorStreamCaptureInvalidated);
+  cudaGetLastError();
+
+  // The executable graph goes, and the memory stays; the next one must not allocate it either.
+  bench.launch_expecting(exec, 0x0A0A0A0B);
+  expect_success(cudaGraphExecDestroy(exec));
+  expect_success(cudaGraphInstantiate(&second, graph, 0));
+  expect_error(cudaGraphLaunch(second, bench.stream), cudaErrorInvalidValue);
+  bench.expect_value(memory, 0x0A0A0A0B);
+  expect_success(cudaFreeAsync(memory, bench.stream));
+  bench.launch_expecting(second, 0x0A0A0A0B);
+  expect_success(cudaFree(memory));
+  cudaGetLastError();
 }
 
 // The memory is one graph's: that one can be given to a parent, and not be copied.
@@ -196,17 +255,28 @@ static void no_copies() {
   what.type = cudaGraphNodeTypeGraph;
   what.graph.graph = graph;
   what.graph.ownership = cudaGraphChildGraphOwnershipMove;
+  if (emulated()) {  // an H200 makes such a graph, which it cannot instantiate
+    cudaGraphNodeParams itself = what;
+    expect_error(cudaGraphAddNode(&child, graph, nullptr, nullptr, 0, &itself), cudaErrorInvalidValue);
+  }
   expect_success(cudaGraphAddNode(&child, parent, nullptr, nullptr, 0, &what));
   cudaGraphNodeParams again = what;
-  expect_error(cudaGraphAddNode(&freed, graph, nullptr, nullptr, 0, &again), cudaErrorInvalidValue);  // into itself
+  expect_error(cudaGraphAddNode(&freed, graph, nullptr, nullptr, 0, &again), cudaErrorNotSupported);  // twice
   again.graph.graph = parent;
-  expect_error(cudaGraphAddNode(&freed, graph, nullptr, nullptr, 0, &again), cudaErrorInvalidValue);  // into its child
+  expect_error(cudaGraphAddNode(&freed, graph, nullptr, nullptr, 0, &again), cudaErrorNotSupported);  // into its child
+  expect_error(cudaGraphInstantiate(&exec, graph, 0), cudaErrorNotSupported);
   cudaGraph_t asked = nullptr;
   expect_success(cudaGraphChildGraphNodeGetGraph(child, &asked));
   expect(asked == graph, "the graph itself");
   expect_error(cudaGraphDestroy(graph), cudaErrorInvalidValue);
   expect_success(cudaGraphInstantiate(&exec, parent, 0));
   for (int i = 0; i < 2; ++i) bench.launch_expecting(exec, 0x07070708);
+
+  // CUDA runtime API, cudaGraphChildGraphOwnershipMove: what the child cannot do any more.
+  cudaMemAllocNodeParams more = wanted_memory(256);
+  expect_error(cudaGraphAddMemAllocNode(&freed, graph, nullptr, 0, &more), cudaErrorNotSupported);
+  cudaGraphExecUpdateResultInfo info{};
+  expect_error(cudaGraphExecUpdate(exec, graph, &info), cudaErrorNotSupported);
   cudaGetLastError();
 }
 
@@ -241,7 +311,7 @@ static void the_address_is_kept() {
   expect_success(cudaGraphDestroy(graph));
 }
 
-// A GPU may let it pass: its pools keep the memory for a while.
+// A GPU may let a kernel pass: its pools keep the memory for a while.
 static void used_after_it_was_freed() {
   if (!emulated()) return;
   Bench bench;
@@ -251,8 +321,7 @@ static void used_after_it_was_freed() {
   expect_success(cudaGraphInstantiate(&exec, graph, 0));
   bench.launch_expecting(exec, 0x06060607);
   expect_success(cudaFreeAsync(memory, bench.stream));
-  int value = 0;
-  cudaMemcpyAsync(&value, memory, sizeof value, cudaMemcpyDeviceToHost, bench.stream);
+  count_up<<<1, 1, 0, bench.stream>>>(memory, bench.result);
   expect_error(cudaStreamSynchronize(bench.stream), cudaErrorIllegalAddress);
 }
 
@@ -265,6 +334,7 @@ int main() {
   freed_by_the_graph();
   refused_by_the_stream();
   two_graphs();
+  restrictions();
   no_copies();
   after_the_graph();
   the_address_is_kept();
