@@ -371,7 +371,9 @@ cudaError_t cudaGraphDestroyNode(cudaGraphNode_t handle) {
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) {
   return answer([&](Runtime& runtime) {
     require(type != nullptr);
-    *type = runtime.graphs.node(node).what.type;
+    const auto found = runtime.graphs.node(node).what.type;
+    require(static_cast<int>(found) != CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, cudaErrorUnknown);  // a name of the driver's
+    *type = found;
   });
 }
 
@@ -594,7 +596,8 @@ cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraph
     const size_t count = steps_of(*of.what.child).size();
     require(count <= static_cast<size_t>(steps.end() - step - 1));
     const std::span<GraphExec::Step> inside(step + 1, count);
-    require(std::ranges::equal(inside, fresh, {}, &GraphExec::Step::type, &GraphExec::Step::type));
+    require(std::ranges::equal(inside, fresh, {}, &GraphExec::Step::type, &GraphExec::Step::type),
+            cudaErrorGraphExecUpdateFailure);
     take_over(inside, fresh);
   });
 }

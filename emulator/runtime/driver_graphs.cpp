@@ -88,6 +88,10 @@ CUresult get_kernel(CUgraphNode node, Params* what) {
       if (const cudaError_t error = cudaGraphKernelNodeGetParams(node, &same)) throw ApiError{error};
       *what = {};
       what->func = reinterpret_cast<CUfunction>(&find_function(runtime, same.func));
+      if constexpr (requires { what->kern; }) {
+        what->kern = reinterpret_cast<CUkernel>(what->func);  // the two handles are one here
+        what->ctx = primary_context();
+      }
       what->gridDimX = same.gridDim.x;
       what->gridDimY = same.gridDim.y;
       what->gridDimZ = same.gridDim.z;
@@ -245,7 +249,12 @@ CUresult add_node_without_data(CUgraphNode* node, CUgraph graph, const CUgraphNo
 }
 
 CUresult node_type(CUgraphNode node, CUgraphNodeType* type) {
-  return driver([&] { return cudaGraphNodeGetType(node, reinterpret_cast<cudaGraphNodeType*>(type)); });
+  return driver([&] {
+    return answer([&](Runtime& runtime) {
+      require(type != nullptr);
+      *type = static_cast<CUgraphNodeType>(runtime.graphs.node(node).what.type);
+    });
+  });
 }
 
 // -------------------------------------------------------------------------------------------------------------- edges

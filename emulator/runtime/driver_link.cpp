@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,8 @@ namespace emu::runtime {
 namespace {
 
 struct Linking {
-  std::vector<std::string> inputs;    // PTX
-  cudaError_t refused = cudaSuccess;  // the first input that was: without it, nothing complete comes out
+  std::optional<std::string> input;  // PTX
+  bool incomplete = false;           // an input that a GPU links was refused here
   std::vector<void**> message_sizes;
 };
 
@@ -39,39 +40,33 @@ void note_options(Linking& linking, unsigned count, const CUjit_option* options,
       linking.message_sizes.push_back(&values[i]);
 }
 
+// What is no code is left out, as an H200 does; without what only we refuse, nothing complete would come out.
 void add(Linking& linking, CUjitInputType type, std::string text) {
-  if (type != CU_JIT_INPUT_PTX)
-    throw ApiError{cudaErrorNotSupported,
-                   fmt::format("cuLinkAddData, cuLinkAddFile: an input of type {}; the emulator links PTX alone",
-                               static_cast<int>(type))};
-  if (!linking.inputs.empty())
-    throw ApiError{cudaErrorNotSupported,
-                   "cuLinkAddData, cuLinkAddFile: a second input, which the emulator does not link to the first"};
-  linking.inputs.push_back(std::move(text));
-}
-
-template <class Add>
-void add_or_note(Linking& linking, Add&& add_input) {
-  try {
-    add_input();
-  } catch (const ApiError& error) {
-    if (linking.refused == cudaSuccess) linking.refused = error.code;
-    throw;
+  if (type == CU_JIT_INPUT_PTX) require_ptx(text);
+  if (type == CU_JIT_INPUT_PTX && !linking.input) {
+    linking.input = std::move(text);
+    return;
   }
+  linking.incomplete = true;
+  throw ApiError{cudaErrorNotSupported,
+                 type == CU_JIT_INPUT_PTX
+                     ? "cuLinkAddData, cuLinkAddFile: a second input, which the emulator does not link to the first"
+                     : fmt::format("cuLinkAddData, cuLinkAddFile: an input of type {}; the emulator links PTX alone",
+                                   static_cast<int>(type))};
 }
 
 template <class Body>
 CUresult with_lock(Body&& body) {
   return driver([&] {
-    return answer([&](Runtime&) {
+    return answer([&](Runtime& runtime) {
       const std::lock_guard lock(mutex);
-      body();
+      body(runtime);
     });
   });
 }
 
 CUresult link_create(unsigned count, CUjit_option* options, void** values, CUlinkState* state) {
-  return with_lock([&] {
+  return with_lock([&](Runtime&) {
     require(state != nullptr);
     auto linking = std::make_unique<Linking>();
     note_options(*linking, count, options, values);
@@ -82,44 +77,45 @@ CUresult link_create(unsigned count, CUjit_option* options, void** values, CUlin
 
 CUresult link_add_data(CUlinkState state, CUjitInputType type, void* data, size_t bytes, const char*, unsigned count,
                        CUjit_option* options, void** values) {
-  return with_lock([&] {
+  return with_lock([&](Runtime&) {
     require(data != nullptr);
     Linking& linking = find(state);
     note_options(linking, count, options, values);
     std::string text(static_cast<const char*>(data), bytes);
     text.resize(std::char_traits<char>::length(text.c_str()));  // the size may count the closing zero
-    add_or_note(linking, [&] { add(linking, type, std::move(text)); });
+    add(linking, type, std::move(text));
   });
 }
 
 CUresult link_add_file(CUlinkState state, CUjitInputType type, const char* path, unsigned count, CUjit_option* options,
                        void** values) {
-  return with_lock([&] {
+  return with_lock([&](Runtime&) {
     require(path != nullptr);
     Linking& linking = find(state);
     note_options(linking, count, options, values);
-    add_or_note(linking, [&] {
-      std::ifstream file(path, std::ios::binary);
-      require(file.good(), cudaErrorFileNotFound);
-      add(linking, type, std::string(std::istreambuf_iterator<char>(file), {}));
-    });
+    std::ifstream file(path, std::ios::binary);
+    require(file.good(), cudaErrorFileNotFound);
+    add(linking, type, std::string(std::istreambuf_iterator<char>(file), {}));
   });
 }
 
 CUresult link_complete(CUlinkState state, void** code, size_t* bytes) {
-  return with_lock([&] {
+  return with_lock([&](Runtime& runtime) {
     require(code != nullptr);
     Linking& linking = find(state);
-    require(linking.refused == cudaSuccess, linking.refused);
-    require(!linking.inputs.empty());
-    *code = linking.inputs.front().data();
-    if (bytes) *bytes = linking.inputs.front().size() + 1;
+    require(!linking.incomplete, cudaErrorNotSupported);
+    // Code of nothing is code, too.
+    if (!linking.input)
+      linking.input =
+          fmt::format(".version 9.0\n.target sm_{}{}\n.address_size 64\n", runtime.chip().major, runtime.chip().minor);
+    *code = linking.input->data();
+    if (bytes) *bytes = linking.input->size() + 1;
     for (void** size : linking.message_sizes) *size = nullptr;
   });
 }
 
 CUresult link_destroy(CUlinkState state) {
-  return with_lock([&] {
+  return with_lock([&](Runtime&) {
     find(state);
     live.erase(state);
   });

@@ -29,7 +29,7 @@ CUresult submit(CUstream stream, CUdeviceptr address, std::function<void(Runtime
   return driver([&] {
     return answer([&](Runtime& runtime) {
       const auto in = runtime.streams.find(stream);
-      const auto memory = runtime.device().memory().find_or_reserved(address);
+      const auto memory = runtime.memory_for(*in, address);
       require(address % sizeof(Word) == 0 && memory && memory->bytes - (address - memory->address) >= sizeof(Word));
       const auto run = [&runtime, work = std::move(work)] {
         if (runtime.sticky_error() == cudaSuccess) work(runtime);
@@ -42,7 +42,8 @@ CUresult submit(CUstream stream, CUdeviceptr address, std::function<void(Runtime
 
 template <class Word>
 CUresult write_value(CUstream stream, CUdeviceptr address, Word value, unsigned flags) {
-  if (flags & ~unsigned{CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER}) return CUDA_ERROR_INVALID_VALUE;
+  // CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER is for the functions of before CUDA 11.7.
+  if (flags != CU_STREAM_WRITE_VALUE_DEFAULT) return CUDA_ERROR_INVALID_VALUE;
   return submit<Word>(stream, address, [=](Runtime& runtime) { word_at<Word>(runtime, address) = value; });
 }
 
@@ -84,20 +85,19 @@ void wait_for(Runtime& runtime, uint64_t address, Word value, unsigned condition
 
 template <class Word>
 CUresult wait_value(CUstream stream, CUdeviceptr address, Word value, unsigned flags) {
-  // Writes of others are visible here as they are made: there is nothing to flush.
-  const unsigned condition = flags & ~unsigned{CU_STREAM_WAIT_VALUE_FLUSH};
-  if (condition > CU_STREAM_WAIT_VALUE_NOR) return CUDA_ERROR_INVALID_VALUE;
-  return submit<Word>(stream, address, [=](Runtime& runtime) { wait_for<Word>(runtime, address, value, condition); });
+  if ((flags & ~unsigned{CU_STREAM_WAIT_VALUE_FLUSH}) > CU_STREAM_WAIT_VALUE_NOR) return CUDA_ERROR_INVALID_VALUE;
+  if (flags & CU_STREAM_WAIT_VALUE_FLUSH) return CUDA_ERROR_NOT_SUPPORTED;  // CAN_FLUSH_REMOTE_WRITES says so
+  return submit<Word>(stream, address, [=](Runtime& runtime) { wait_for<Word>(runtime, address, value, flags); });
 }
 
 }  // namespace
 
 std::span<const DriverFunction> driver_functions_of_stream_values() {
   static const DriverFunction table[] = {
-      entry<PFN_cuStreamWriteValue32_v8000>("cuStreamWriteValue32", 8000, write_value<cuuint32_t>),
-      entry<PFN_cuStreamWaitValue32_v8000>("cuStreamWaitValue32", 8000, wait_value<cuuint32_t>),
-      entry<PFN_cuStreamWriteValue64_v9000>("cuStreamWriteValue64", 9000, write_value<cuuint64_t>),
-      entry<PFN_cuStreamWaitValue64_v9000>("cuStreamWaitValue64", 9000, wait_value<cuuint64_t>),
+      entry<PFN_cuStreamWriteValue32_v11070>("cuStreamWriteValue32", 11070, write_value<cuuint32_t>),
+      entry<PFN_cuStreamWaitValue32_v11070>("cuStreamWaitValue32", 11070, wait_value<cuuint32_t>),
+      entry<PFN_cuStreamWriteValue64_v11070>("cuStreamWriteValue64", 11070, write_value<cuuint64_t>),
+      entry<PFN_cuStreamWaitValue64_v11070>("cuStreamWaitValue64", 11070, wait_value<cuuint64_t>),
   };
   return table;
 }

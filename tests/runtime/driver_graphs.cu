@@ -195,6 +195,7 @@ static void built_by_hand() {
   expect(call_asked.userData == &called, "the call");
   expect_done(entry<PFN_cuGraphKernelNodeGetParams_v12000>("cuGraphKernelNodeGetParams")(last, &kernel_asked));
   expect(kernel_asked.func == function && *static_cast<int*>(kernel_asked.kernelParams[1]) == 3, "the kernel");
+  expect(kernel_asked.kern && kernel_asked.ctx, "the kernel's other handle, and its context");
   value = 33;
   kernel_asked.kernelParams = arguments;
   expect_done(
@@ -205,7 +206,7 @@ static void built_by_hand() {
   const auto set_child = entry<PFN_cuGraphExecChildGraphNodeSetParams_v11010>("cuGraphExecChildGraphNodeSetParams");
   expect_done(set_child(exec, child, other_inner));
   add(other_inner, 23);
-  expect_result(set_child(exec, child, other_inner), CUDA_ERROR_INVALID_VALUE);  // another form
+  expect_result(set_child(exec, child, other_inner), CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);  // another form
   expect_done(launch(exec, bench.stream));
   bench.expect_values({1, 22, 33});
   expect(host[0] == 8 && called == 2, "the changed fill");
@@ -282,6 +283,10 @@ static void memory() {
   expect_done(entry<PFN_cuDeviceGraphMemTrim_v11040>("cuDeviceGraphMemTrim")(0));
   expect(used(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH) >= 1000, "the most there was");
   expect_equal(used(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), cuuint64_t{0});
+
+  // Another graph, which frees its memory itself.
+  expect_done(entry<PFN_cuGraphCreate_v10000>("cuGraphCreate")(&graph, 0));
+  expect_done(entry<PFN_cuGraphAddMemAllocNode_v11040>("cuGraphAddMemAllocNode")(&allocated, graph, nullptr, 0, &what));
   const auto add_free = entry<PFN_cuGraphAddMemFreeNode_v11040>("cuGraphAddMemFreeNode");
   expect_done(add_free(&freed, graph, &allocated, 1, what.dptr));
   CUdeviceptr asked = 0;
@@ -289,19 +294,25 @@ static void memory() {
   expect(asked == what.dptr, "what it frees");
 }
 
+// A wait that nothing ends lasts as long as the process: that one is ended.
 static void words_in_streams() {
+  constexpr unsigned kSeconds = 60;
+  alarm(kSeconds);
   Bench bench;
   const auto write = entry<PFN_cuStreamWriteValue32_v11070>("cuStreamWriteValue32");
   const auto wait = entry<PFN_cuStreamWaitValue32_v11070>("cuStreamWaitValue32");
   const auto write_64 = entry<PFN_cuStreamWriteValue64_v11070>("cuStreamWriteValue64");
   const auto wait_64 = entry<PFN_cuStreamWaitValue64_v11070>("cuStreamWaitValue64");
   const auto word = reinterpret_cast<CUdeviceptr>(bench.list);
-  expect_done(write(bench.stream, word, 5, CU_STREAM_WRITE_VALUE_DEFAULT));
+  const bool written = write(bench.stream, word, 5, CU_STREAM_WRITE_VALUE_DEFAULT) == CUDA_SUCCESS,
+             written_64 = write_64(bench.stream, word + 8, 0x100000007, CU_STREAM_WRITE_VALUE_DEFAULT) == CUDA_SUCCESS;
+  expect(written, "32 bits are written");
+  expect(written_64, "64 bits are written");
+  if (!written || !written_64) return;
   expect_done(wait(bench.stream, word, 5, CU_STREAM_WAIT_VALUE_EQ));
   expect_done(wait(bench.stream, word, 4, CU_STREAM_WAIT_VALUE_GEQ));
   expect_done(wait(bench.stream, word, 0xFFFFFFFF, CU_STREAM_WAIT_VALUE_GEQ));  // goes round
   expect_done(wait(bench.stream, word, 6, CU_STREAM_WAIT_VALUE_AND));
-  expect_done(write_64(bench.stream, word + 8, 0x100000007, CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER));
   expect_done(wait_64(bench.stream, word + 8, 0x100000000, CU_STREAM_WAIT_VALUE_AND));
   expect_done(wait_64(bench.stream, word + 8, 7, CU_STREAM_WAIT_VALUE_NOR));
   int values[4] = {};
@@ -310,6 +321,11 @@ static void words_in_streams() {
   expect(values[0] == 5 && values[2] == 7 && values[3] == 1, "what was written");
   expect_result(write(bench.stream, word + 2, 5, 0), CUDA_ERROR_INVALID_VALUE);
   expect_result(write(bench.stream, 0, 5, 0), CUDA_ERROR_INVALID_VALUE);
+  expect_result(write_64(bench.stream, word + 4, 5, 0), CUDA_ERROR_INVALID_VALUE);
+  // "This flag is not supported in the v2 API", says cuda.h.
+  const unsigned unordered = CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
+  expect_result(write(bench.stream, word, 5, unordered), CUDA_ERROR_INVALID_VALUE);
+  expect_result(write_64(bench.stream, word + 8, 5, unordered), CUDA_ERROR_INVALID_VALUE);
   expect_result(wait(bench.stream, word, 5, 17), CUDA_ERROR_INVALID_VALUE);
 
   for (const auto attribute :
@@ -318,6 +334,28 @@ static void words_in_streams() {
     expect_done(entry<PFN_cuDeviceGetAttribute_v2000>("cuDeviceGetAttribute")(&can, attribute, 0));
     expect_equal(can, 1);
   }
+
+  int can_flush = 1;
+  expect_done(entry<PFN_cuDeviceGetAttribute_v2000>("cuDeviceGetAttribute")(
+      &can_flush, CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES, 0));
+  expect_equal(can_flush, 0);
+  expect_result(wait(bench.stream, word, 5, CU_STREAM_WAIT_VALUE_EQ | CU_STREAM_WAIT_VALUE_FLUSH),
+                CUDA_ERROR_NOT_SUPPORTED);
+
+  // In a capture, a node for which only the driver API has a name.
+  CUgraph graph;
+  CUgraphNode node;
+  CUgraphNodeType type;
+  size_t count = 1;
+  expect_success(cudaStreamBeginCapture(bench.stream, cudaStreamCaptureModeRelaxed));
+  expect_done(write(bench.stream, word, 1, 0));
+  expect_success(cudaStreamEndCapture(bench.stream, &graph));
+  expect_success(cudaGraphGetNodes(graph, &node, &count));
+  expect_done(entry<PFN_cuGraphNodeGetType_v10000>("cuGraphNodeGetType")(node, &type));
+  expect_equal(static_cast<int>(type), static_cast<int>(CU_GRAPH_NODE_TYPE_BATCH_MEM_OP));
+  cudaGraphNodeType no_type;
+  expect_error(cudaGraphNodeGetType(node, &no_type), cudaErrorUnknown);
+  cudaGetLastError();
 
   // The host may answer as late as it likes.
   unsigned* flag = nullptr;
@@ -330,6 +368,7 @@ static void words_in_streams() {
   std::atomic_ref<unsigned>(*flag).store(3);
   expect_success(cudaStreamSynchronize(bench.stream));
   expect_equal(*flag, 4u);
+  alarm(0);
 }
 
 // What waits for a word of the device that only what is issued later could write, waits for ever here.
