@@ -168,12 +168,7 @@ void GlobalMemory::new_epoch() {
   epoch_.store(last_epoch.fetch_add(1) + 1, std::memory_order_release);
 }
 
-uint64_t GlobalMemory::allocate(uint64_t bytes, const std::string& what) {
-  if (bytes == 0 || bytes > capacity_) return 0;
-  const uint64_t owned = round_up(bytes, kAlignment);
-  const std::unique_lock lock(mutex_);
-  if (owned > capacity_ - std::min(capacity_, used_.load())) return 0;
-
+uint64_t GlobalMemory::take_range(uint64_t owned) {
   // The first free range from the cursor on that is long enough, going round once. The range that holds the cursor
   // counts from there: what was freed just before it stays unused, though it has become one range with what follows.
   const uint64_t length = owned + kGap;
@@ -190,15 +185,68 @@ uint64_t GlobalMemory::allocate(uint64_t bytes, const std::string& what) {
   if (range == free_ranges_.end()) range = std::find_if(free_ranges_.begin(), free_ranges_.end(), fits);
   if (range == free_ranges_.end()) return 0;
 
-  std::byte* storage = make_storage(round_up(bytes, kWord));
-  if (storage == nullptr) return 0;
   const auto [address, available] = *range;
   free_ranges_.erase(range);
   cursor_ = address + length;
   if (available > length) free_ranges_.emplace(cursor_, available - length);
-  live_.emplace(address, Allocation{address, bytes, storage, false, what});
-  used_ += owned;
   return address;
+}
+
+void GlobalMemory::return_range(uint64_t address, uint64_t owned) {
+  auto range = free_ranges_.emplace(address, owned + kGap).first;
+  if (const auto next = std::next(range); next != free_ranges_.end() && range->first + range->second == next->first) {
+    range->second += next->second;
+    free_ranges_.erase(next);
+  }
+  if (range != free_ranges_.begin()) {
+    if (const auto previous = std::prev(range); previous->first + previous->second == range->first) {
+      previous->second += range->second;
+      free_ranges_.erase(range);
+    }
+  }
+}
+
+bool GlobalMemory::put_bytes(const Allocation& place) {
+  const uint64_t owned = round_up(place.bytes, kAlignment);
+  if (owned > capacity_ - std::min(capacity_, used_.load())) return false;
+  std::byte* storage = make_storage(round_up(place.bytes, kWord));
+  if (storage == nullptr) return false;
+  live_.emplace(place.address, Allocation{place.address, place.bytes, storage, false, place.what});
+  used_ += owned;
+  return true;
+}
+
+uint64_t GlobalMemory::allocate(uint64_t bytes, const std::string& what) {
+  if (bytes == 0 || bytes > capacity_) return 0;
+  const uint64_t owned = round_up(bytes, kAlignment);
+  const std::unique_lock lock(mutex_);
+  const uint64_t address = take_range(owned);
+  if (address == 0 || put_bytes({address, bytes, nullptr, false, what})) return address;
+  return_range(address, owned);
+  return 0;
+}
+
+uint64_t GlobalMemory::reserve(uint64_t bytes, const std::string& what) {
+  if (bytes == 0 || bytes > capacity_) return 0;
+  const std::unique_lock lock(mutex_);
+  const uint64_t address = take_range(round_up(bytes, kAlignment));
+  if (address != 0) reserved_.emplace(address, Allocation{address, bytes, nullptr, false, what});
+  return address;
+}
+
+bool GlobalMemory::allocate_reserved(uint64_t address) {
+  const std::unique_lock lock(mutex_);
+  const auto found = reserved_.find(address);
+  return found != reserved_.end() && !live_.contains(address) && put_bytes(found->second);
+}
+
+void GlobalMemory::give_up(uint64_t address) {
+  const std::unique_lock lock(mutex_);
+  const auto found = reserved_.find(address);
+  if (found == reserved_.end()) return;
+  const uint64_t owned = round_up(found->second.bytes, kAlignment);
+  reserved_.erase(found);
+  if (!live_.contains(address)) return_range(address, owned);
 }
 
 bool GlobalMemory::release(uint64_t address) {
@@ -212,17 +260,7 @@ bool GlobalMemory::release(uint64_t address) {
 
   const uint64_t owned = round_up(gone.bytes, kAlignment);
   used_ -= owned;
-  auto range = free_ranges_.emplace(address, owned + kGap).first;
-  if (const auto next = std::next(range); next != free_ranges_.end() && range->first + range->second == next->first) {
-    range->second += next->second;
-    free_ranges_.erase(next);
-  }
-  if (range != free_ranges_.begin()) {
-    if (const auto previous = std::prev(range); previous->first + previous->second == range->first) {
-      previous->second += range->second;
-      free_ranges_.erase(range);
-    }
-  }
+  if (!reserved_.contains(address)) return_range(address, owned);
   freed_.push_back({gone.address, gone.bytes, gone.what});
   if (freed_.size() > kFreedRemembered) freed_.pop_front();
   return true;
@@ -232,7 +270,7 @@ void GlobalMemory::map_host(void* pointer, uint64_t bytes, const std::string& wh
   const auto address = reinterpret_cast<uint64_t>(pointer);
   const std::unique_lock lock(mutex_);
   const auto next = live_.lower_bound(address);
-  const bool overlaps = (next != live_.end() && next->first - address < bytes) || lookup(address) != nullptr;
+  const bool overlaps = (next != live_.end() && next->first - address < bytes) || lookup(live_, address) != nullptr;
   if (bytes == 0 || overlaps) {
     throw std::invalid_argument(fmt::format("{} cannot be mapped for the device: {}", describe(address, bytes, what),
                                             bytes == 0 ? "it is empty" : "part of it is mapped already"));
@@ -252,11 +290,18 @@ void GlobalMemory::unmap_host(void* pointer, bool remember) {
   new_epoch();
 }
 
-const GlobalMemory::Allocation* GlobalMemory::lookup(uint64_t address) const {
-  auto after = live_.upper_bound(address);
-  if (after == live_.begin()) return nullptr;
+const GlobalMemory::Allocation* GlobalMemory::lookup(const Places& places, uint64_t address) {
+  auto after = places.upper_bound(address);
+  if (after == places.begin()) return nullptr;
   const Allocation& candidate = std::prev(after)->second;
   return address - candidate.address < candidate.bytes ? &candidate : nullptr;
+}
+
+std::optional<GlobalMemory::Allocation> GlobalMemory::find_or_reserved(uint64_t address) const {
+  const std::shared_lock lock(mutex_);
+  const Allocation* found = lookup(live_, address);
+  if (found == nullptr) found = lookup(reserved_, address);
+  return found ? std::optional(*found) : std::nullopt;
 }
 
 const GlobalMemory::Allocation* GlobalMemory::find(uint64_t address) const {
@@ -265,7 +310,7 @@ const GlobalMemory::Allocation* GlobalMemory::find(uint64_t address) const {
     if (entry.epoch == epoch && address - entry.start < entry.bytes) return entry.allocation;
   }
   const std::shared_lock lock(mutex_);
-  const Allocation* found = lookup(address);
+  const Allocation* found = lookup(live_, address);
   if (found != nullptr) {
     // The lock keeps the epoch still.
     CacheEntry& entry = cache.entries[cache.oldest++ % kCacheEntries];
@@ -315,6 +360,8 @@ void GlobalMemory::refuse(uint64_t address, uint64_t bytes, Access access) const
   } else if (freed != freed_.rend()) {
     message += fmt::format("use after free, {} bytes into {}, which has been released", address - freed->address,
                            describe(freed->address, freed->bytes, freed->what));
+  } else if (const Allocation* reserved = lookup(reserved_, address)) {
+    message += fmt::format("nothing is there now, {} bytes into {}", address - reserved->address, name(*reserved));
   } else if (address < 4096) {
     message += "a null pointer, or an offset from one";
   } else {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 
@@ -31,6 +32,13 @@ class GlobalMemory {
   /// Fresh bytes hold a fixed pattern (0xCD..), as uninitialised memory may hold anything.
   uint64_t allocate(uint64_t bytes, const std::string& what = "cudaMalloc");
 
+  /// An address for bytes that come and go: nobody else is given it until it is given up. Returns 0 when there is none.
+  /// `allocate_reserved` puts fresh bytes there, false when they do not fit or are there; `release` takes them away.
+  /// Bytes that are there when the address is given up stay until they are released.
+  uint64_t reserve(uint64_t bytes, const std::string& what);
+  bool allocate_reserved(uint64_t address);
+  void give_up(uint64_t address);
+
   /// Makes host memory (pinned, managed, registered) reachable by kernels at its own address.
   void map_host(void* pointer, uint64_t bytes, const std::string& what);
   /// `remember`: later accesses are told that it was there.
@@ -47,6 +55,8 @@ class GlobalMemory {
   };
   /// The allocation that holds `address`, or nullptr.
   const Allocation* find(uint64_t address) const;
+  /// The same, or a reservation (then `storage` is null), bytes there or not. A copy, as either may be gone soon.
+  std::optional<Allocation> find_or_reserved(uint64_t address) const;
 
   /// The bytes behind [address, address + bytes); throws Trap (illegal address, 700) naming the nearest allocation when
   /// a byte of them belongs to nobody. The pointer stays good until the allocation is released.
@@ -66,7 +76,12 @@ class GlobalMemory {
     std::string what;
   };
 
-  const Allocation* lookup(uint64_t address) const;  // needs mutex_
+  using Places = std::map<uint64_t, Allocation>;  // by start address
+  static const Allocation* lookup(const Places& places, uint64_t address);
+  // These need mutex_.
+  uint64_t take_range(uint64_t owned);
+  void return_range(uint64_t address, uint64_t owned);
+  bool put_bytes(const Allocation& place);
   std::byte* door_missed(uint64_t address, uint64_t bytes, Access access) const;
   [[noreturn]] void refuse(uint64_t address, uint64_t bytes, Access access) const;
   void new_epoch();
@@ -76,9 +91,9 @@ class GlobalMemory {
   std::atomic<uint64_t> epoch_;  // unlike that of any other state of any GlobalMemory of this process
   uint64_t reserved_base_ = 0, reserved_bytes_ = 0;  // address range that the host may not touch
   std::map<uint64_t, uint64_t> free_ranges_;         // start -> length, inside the reserved range
-  uint64_t cursor_ = 0;                  // allocation goes on from here, so that freed addresses are reused late
-  std::map<uint64_t, Allocation> live_;  // by start address
-  std::deque<Freed> freed_;              // the latest releases, for reports
+  uint64_t cursor_ = 0;      // allocation goes on from here, so that freed addresses are reused late
+  Places live_, reserved_;   // a reservation whose bytes are there is in both
+  std::deque<Freed> freed_;  // the latest releases, for reports
   mutable std::shared_mutex mutex_;
 };
 

@@ -14,7 +14,9 @@
 namespace emu::runtime {
 
 /// After a fault on the device, calls that need the context return its error, as they do on an H200; the others go on.
-enum class Needs { context, nothing };
+/// `no_capture`: the context, and that no capture of a stream is under way that forbids what CUDA calls potentially
+/// unsafe: what is done at once and not in a stream, so that no graph would do it (Streams::refuse_unsafe_call).
+enum class Needs { context, no_capture, nothing };
 
 /// Runs the body of an exported function and turns what it throws into the function's error code.
 template <class Body>
@@ -22,11 +24,12 @@ cudaError_t answer(Needs needs, Body&& body) noexcept {
   try {
     if (Queue::inside()) return remember(cudaErrorNotPermitted);  // a host function may not call CUDA
     Runtime& runtime = Runtime::get();
-    if (needs == Needs::context && runtime.sticky_error() != cudaSuccess) return remember(runtime.sticky_error());
+    if (needs != Needs::nothing && runtime.sticky_error() != cudaSuccess) return remember(runtime.sticky_error());
+    if (needs == Needs::no_capture) runtime.streams.refuse_unsafe_call();
     Queue::learned() = false;
     body(runtime);
     // A fault of what the body has only just issued is not the body's error, however quick it was.
-    return needs == Needs::context && Queue::learned() ? remember(runtime.sticky_error()) : cudaSuccess;
+    return needs != Needs::nothing && Queue::learned() ? remember(runtime.sticky_error()) : cudaSuccess;
   } catch (const ApiError& error) {
     if (!error.line.empty()) say(error.line);
     return remember(error.code);

@@ -61,7 +61,9 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
   thread_local std::vector<cudaGraphEdgeData> data;
   return answer([&](Runtime& runtime) {
     require(status != nullptr);
-    const Streams::State state = runtime.streams.capture_of(*runtime.streams.find(stream));
+    const auto in = runtime.streams.find(stream);
+    require(!runtime.streams.beside_blocking_capture(*in), cudaErrorStreamCaptureImplicit);
+    const Streams::State state = runtime.streams.capture_of(*in);
     *status = !state.capture         ? cudaStreamCaptureStatusNone
               : state.capture->valid ? cudaStreamCaptureStatusActive
                                      : cudaStreamCaptureStatusInvalidated;
@@ -74,6 +76,13 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
     if (nodes) *nodes = handles.data();
     if (edges) *edges = data.data();
     if (count) *count = handles.size();
+  });
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  return answer([&](Runtime&) {
+    require(mode != nullptr);  // an H200 takes any value
+    *mode = Streams::exchange_capture_mode(*mode);
   });
 }
 

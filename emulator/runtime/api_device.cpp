@@ -123,7 +123,7 @@ cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
 }
 
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     require(static_cast<unsigned>(limit) < runtime.settings.limits.size());
     auto& found = runtime.settings.limits[limit];
     require(found.has_value(), cudaErrorUnsupportedLimit);

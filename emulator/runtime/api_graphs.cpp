@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <span>
 
 #include "emulator/runtime/api.h"
 #include "emulator/runtime/api_copy.h"
@@ -153,6 +154,33 @@ cudaError_t add_with(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNo
   });
 }
 
+/// A node that does what another graph does: a copy of it or, given away, that graph itself.
+cudaError_t add_child(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs, size_t count,
+                      const cudaChildGraphNodeParams& child) {
+  return add(node, graph, needs, count, [&](Runtime& runtime) {
+    const bool given = child.ownership == cudaGraphChildGraphOwnershipMove;
+    require(given || child.ownership == cudaGraphChildGraphOwnershipClone);
+    NodeDescription what;
+    what.type = cudaGraphNodeTypeGraph;
+    what.child = runtime.graphs.find(child.graph);
+    what.child->require_not_given();
+    if (given) {
+      if (what.child->uses_memory()) runtime.graphs.find(graph)->require_not_given();
+      require(runtime.graphs.has(child.graph));
+      if (what.child->holds(*runtime.graphs.find(graph)))
+        throw ApiError{cudaErrorInvalidValue, "a graph cannot be given to itself, nor to a child graph in it"};
+    } else {
+      what.child = what.child->clone();
+    }
+    return [&runtime, what, given](Stream& stream) {
+      runtime.streams.submit(stream, {}, what);
+      if (!given) return;
+      what.child->given = true;
+      runtime.graphs.destroy(handle_of(*what.child));
+    };
+  });
+}
+
 /// A list that is asked for twice: how long it is, and into an array of `*count`.
 template <class T>
 void give(const std::vector<T>& all, T* out, size_t* count) {
@@ -176,40 +204,67 @@ cudaError_t ask(cudaGraphNode_t handle, cudaGraphNodeType type, Value* value, Va
   });
 }
 
-std::shared_ptr<const std::function<void()>> together(std::vector<GraphExec::Step> steps) {
-  return std::make_shared<const std::function<void()>>([steps = std::move(steps)] {
-    for (const auto& step : steps)
-      if (step.enabled && step.work) (*step.work)();
-  });
+/// The operations that a launch issues, as the graph of one node: of what they are, it keeps the events.
+std::shared_ptr<Graph> as_graph(const GraphExec& exec) {
+  auto out = std::make_shared<Graph>();
+  std::vector<GraphNode*> last;
+  for (const auto& step : exec.steps) {
+    if (!step.enabled) continue;
+    NodeDescription what;
+    if (step.event) what.type = step.type;
+    what.event = step.event;
+    GraphNode* node = out->add(std::move(what), {}, last);
+    node->work = step.work;
+    last = {node};
+  }
+  return out;
 }
 
 void launch_graph(Runtime& runtime, const GraphExec& exec, Stream& stream) {
   if (runtime.streams.captures(stream)) {
+    if (exec.uses_memory()) runtime.streams.refuse_while_capturing(stream);  // it would be copied
     NodeDescription what;
     what.type = cudaGraphNodeTypeGraph;
-    const auto work = together(exec.steps);
-    what.child = std::make_shared<Graph>();
-    what.child->add({}, *work, {});
+    what.child = as_graph(exec);
     runtime.streams.submit(stream, {}, std::move(what));
     return;
   }
+  runtime.streams.submit(stream, [] {});  // where the stream cannot be used now, nothing has been noted yet
+  const bool free_before = exec.flags & cudaGraphInstantiateFlagAutoFreeOnLaunch;
+  for (const auto& memory : runtime.graph_memory.begin_launch(exec.steps, free_before))
+    runtime.streams.submit(stream, [&runtime, memory] { runtime.graph_memory.release(*memory); });
   for (const auto& step : exec.steps) {
     if (!step.enabled) continue;
     if (step.type == cudaGraphNodeTypeEventRecord) runtime.events.record(step.event, stream);
     if (step.type == cudaGraphNodeTypeWaitEvent) runtime.events.make_wait(stream, step.event);
     if (step.work) runtime.streams.submit(stream, [work = step.work] { (*work)(); });
   }
-  runtime.streams.submit(stream, [] {});
+}
+
+/// What the steps of another graph, as many and of the same types, do.
+void take_over(std::span<GraphExec::Step> steps, const std::vector<GraphExec::Step>& fresh) {
+  for (size_t i = 0; i < steps.size(); ++i) {
+    steps[i].work = fresh[i].work;
+    steps[i].event = fresh[i].event;
+    steps[i].memory = fresh[i].memory;
+  }
 }
 
 cudaError_t instantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     require(exec != nullptr);
     if (flags & cudaGraphInstantiateFlagDeviceLaunch)
       throw ApiError{cudaErrorNotSupported, "graphs that kernels launch are not emulated"};
     auto made = std::make_unique<GraphExec>();
-    made->steps = steps_of(*runtime.graphs.find(graph));
+    const auto of = runtime.graphs.find(graph);
+    of->require_not_given();
+    made->steps = steps_of(*of);
     made->flags = flags;
+    made->made_of = of;
+    if (made->uses_memory() && runtime.graphs.is_instantiated(*of))
+      throw ApiError{cudaErrorNotSupported,
+                     "a graph with nodes that allocate or free memory has one executable graph at a time: destroy it "
+                     "(cudaGraphExecDestroy), or update it (cudaGraphExecUpdate)"};
     *exec = runtime.graphs.adopt(std::move(made));
   });
 }
@@ -297,7 +352,7 @@ cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* f
 cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
                                         const cudaGraphEdgeData*, size_t count) {
   return answer([&](Runtime& runtime) {
-    runtime.graphs.find(graph);
+    runtime.graphs.find(graph)->require_no_memory();
     const auto first = runtime.graphs.nodes(from, count), second = runtime.graphs.nodes(to, count);
     for (size_t i = 0; i < count; ++i) require(std::erase(second[i]->needs, first[i]) == 1);
   });
@@ -307,6 +362,7 @@ cudaError_t cudaGraphDestroyNode(cudaGraphNode_t handle) {
   return answer([&](Runtime& runtime) {
     GraphNode& node = runtime.graphs.node(handle);
     Graph& graph = *node.graph;
+    graph.require_no_memory();
     for (const auto& other : graph.nodes) std::erase(other->needs, &node);
     std::erase_if(graph.nodes, [&](const auto& each) { return each.get() == &node; });
   });
@@ -315,7 +371,9 @@ cudaError_t cudaGraphDestroyNode(cudaGraphNode_t handle) {
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) {
   return answer([&](Runtime& runtime) {
     require(type != nullptr);
-    *type = runtime.graphs.node(node).what.type;
+    const auto found = runtime.graphs.node(node).what.type;
+    require(static_cast<int>(found) != CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, cudaErrorUnknown);  // a name of the driver's
+    *type = found;
   });
 }
 
@@ -401,6 +459,19 @@ cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttr
     } else if (id == cudaLaunchAttributeCooperative) {
       request.cooperative = value->cooperative != 0;
     }  // the others are hints
+    return [&runtime, request, parameters = old.what.parameters](Stream& stream) {
+      launch_packed(runtime, request, parameters, stream);
+    };
+  });
+}
+
+cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t to, cudaGraphNode_t from) {
+  return change(nullptr, to, cudaGraphNodeTypeKernel, [&](Runtime& runtime, GraphNode& old) {
+    const LaunchRequest& source = typed(runtime, from, cudaGraphNodeTypeKernel).what.launch;
+    LaunchRequest request = old.what.launch;
+    request.cluster = source.cluster;
+    request.cluster_given = source.cluster_given;
+    request.cooperative = source.cooperative;
     return [&runtime, request, parameters = old.what.parameters](Stream& stream) {
       launch_packed(runtime, request, parameters, stream);
     };
@@ -505,17 +576,29 @@ cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph, cons
 
 cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
                                        size_t count, cudaGraph_t child) {
-  return add(node, graph, needs, count, [&](Runtime& runtime) {
-    NodeDescription what;
-    what.type = cudaGraphNodeTypeGraph;
-    what.child = runtime.graphs.find(child)->clone();
-    return [&runtime, what](Stream& stream) { runtime.streams.submit(stream, {}, what); };
-  });
+  return add_child(node, graph, needs, count, {child, cudaGraphChildGraphOwnershipClone});
 }
 cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t* graph) {
   return answer([&](Runtime& runtime) {
     require(graph != nullptr);
     *graph = handle_of(*typed(runtime, node, cudaGraphNodeTypeGraph).what.child);
+  });
+}
+
+cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraph_t child) {
+  return answer([&](Runtime& runtime) {
+    const GraphNode& of = typed(runtime, node, cudaGraphNodeTypeGraph);
+    const auto fresh = steps_of(*runtime.graphs.find(child));
+    auto& steps = runtime.graphs.find(exec).steps;
+    const auto step = std::ranges::find(steps, &of, &GraphExec::Step::node);
+    require(step != steps.end());
+    // What the node laid out follows it.
+    const size_t count = steps_of(*of.what.child).size();
+    require(count <= static_cast<size_t>(steps.end() - step - 1));
+    const std::span<GraphExec::Step> inside(step + 1, count);
+    require(std::ranges::equal(inside, fresh, {}, &GraphExec::Step::type, &GraphExec::Step::type),
+            cudaErrorGraphExecUpdateFailure);
+    take_over(inside, fresh);
   });
 }
 
@@ -534,30 +617,44 @@ cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t* ev
   return ask(node, cudaGraphNodeTypeWaitEvent, event, &NodeDescription::event);
 }
 
-// Memory of a graph is there from the moment its node is, and stays: every launch finds it at the same address.
 cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
                                      size_t count, cudaMemAllocNodeParams* what) {
-  return answer([&](Runtime& runtime) {
+  return add(node, graph, needs, count, [&](Runtime& runtime) {
     require(what && what->bytesize);
-    runtime.graphs.find(graph);
-    const cudaError_t allocated = cudaMalloc(&what->dptr, what->bytesize);
-    require(allocated == cudaSuccess, allocated);
-    NodeDescription description;
-    description.type = cudaGraphNodeTypeMemAlloc;
-    description.allocation = *what;
-    const cudaError_t added = add_plain(node, graph, needs, count, std::move(description));
-    require(added == cudaSuccess, added);
+    require_of_device(what->poolProps);
+    return [&](Stream& stream) { what->dptr = add_allocation_node(runtime, stream, *what); };
   });
 }
 cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
                                     size_t count, void* pointer) {
-  return add_plain(node, graph, needs, count, {.type = cudaGraphNodeTypeMemFree, .freed = pointer});
+  return add(node, graph, needs, count, [&](Runtime& runtime) {
+    return [&, pointer](Stream& stream) { add_free_node(runtime, stream, pointer); };
+  });
 }
 cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemAllocNodeParams* what) {
   return ask(node, cudaGraphNodeTypeMemAlloc, what, &NodeDescription::allocation);
 }
 cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void* pointer) {
   return ask(node, cudaGraphNodeTypeMemFree, static_cast<void**>(pointer), &NodeDescription::freed);
+}
+
+// Nothing is kept back, so there is nothing to trim.
+cudaError_t cudaDeviceGraphMemTrim(int device) {
+  return answer([&](Runtime&) { require_device(device); });
+}
+cudaError_t cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void* value) {
+  return answer([&](Runtime& runtime) {
+    require_device(device);
+    require(value != nullptr);
+    *static_cast<uint64_t*>(value) = runtime.graph_memory.attribute(attribute);
+  });
+}
+cudaError_t cudaDeviceSetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void* value) {
+  return answer([&](Runtime& runtime) {
+    require_device(device);
+    require(value != nullptr);
+    runtime.graph_memory.set_attribute(attribute, *static_cast<uint64_t*>(value));
+  });
 }
 
 cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
@@ -581,13 +678,20 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph, const cud
       return cudaGraphAddHostNode(node, graph, needs, count, &host);
     }
     case cudaGraphNodeTypeGraph:
-      return cudaGraphAddChildGraphNode(node, graph, needs, count, what->graph.graph);
+      return add_child(node, graph, needs, count, what->graph);
     case cudaGraphNodeTypeEmpty:
       return cudaGraphAddEmptyNode(node, graph, needs, count);
     case cudaGraphNodeTypeWaitEvent:
       return cudaGraphAddEventWaitNode(node, graph, needs, count, what->eventWait.event);
     case cudaGraphNodeTypeEventRecord:
       return cudaGraphAddEventRecordNode(node, graph, needs, count, what->eventRecord.event);
+    case cudaGraphNodeTypeMemAlloc: {
+      cudaMemAllocNodeParams allocation{what->alloc.poolProps, what->alloc.accessDescs, what->alloc.accessDescCount,
+                                        what->alloc.bytesize, nullptr};
+      const cudaError_t error = cudaGraphAddMemAllocNode(node, graph, needs, count, &allocation);
+      what->alloc.dptr = allocation.dptr;
+      return error;
+    }
     case cudaGraphNodeTypeMemFree:
       return cudaGraphAddMemFreeNode(node, graph, needs, count, what->free.dptr);
     default:
@@ -663,7 +767,9 @@ cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, 
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* info) {
   return answer([&](Runtime& runtime) {
     auto& steps = runtime.graphs.find(exec).steps;
-    const auto fresh = steps_of(*runtime.graphs.find(graph));
+    const auto from = runtime.graphs.find(graph);
+    from->require_not_given();
+    const auto fresh = steps_of(*from);
     cudaGraphExecUpdateResultInfo result{};
     const auto differs = std::ranges::mismatch(steps, fresh, {}, &GraphExec::Step::type, &GraphExec::Step::type);
     if (differs.in1 != steps.end() && differs.in2 != fresh.end()) {
@@ -674,9 +780,6 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGra
     }
     if (info) *info = result;
     require(result.result == cudaGraphExecUpdateSuccess, cudaErrorGraphExecUpdateFailure);
-    for (size_t i = 0; i < steps.size(); ++i) {
-      steps[i].work = fresh[i].work;
-      steps[i].event = fresh[i].event;
-    }
+    take_over(steps, fresh);
   });
 }

@@ -23,7 +23,7 @@ cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t* library, const char* path, cu
 }
 
 cudaError_t cudaLibraryUnload(cudaLibrary_t library) {
-  return answer([&](Runtime& runtime) { runtime.libraries.unload(runtime, library); });
+  return answer(Needs::no_capture, [&](Runtime& runtime) { runtime.libraries.unload(runtime, library); });
 }
 
 cudaError_t cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, const char* name) {

@@ -39,20 +39,23 @@ void allocate_from(Runtime& runtime, void** pointer, size_t bytes, cudaMemPool_t
   runtime.pools.attribute(pool, cudaMemPoolAttrUsedMemCurrent);  // throws when there is no such pool
   runtime.device();
   if (bytes == 0) return;
+  if (runtime.streams.captures(*in)) {
+    cudaMemAllocNodeParams what{};
+    what.poolProps.allocType = cudaMemAllocationTypePinned;
+    what.poolProps.location = {cudaMemLocationTypeDevice, 0};
+    what.bytesize = bytes;
+    *pointer = add_allocation_node(runtime, *in, what);
+    return;
+  }
+  runtime.streams.refuse_unsafe_call();
   *pointer = allocate(runtime, bytes, "cudaMallocAsync");
   runtime.pools.allocated(pool, address_of(*pointer), bytes);
-  if (!runtime.streams.captures(*in)) return;
-  NodeDescription what;
-  what.type = cudaGraphNodeTypeMemAlloc;
-  what.allocation.bytesize = bytes;
-  what.allocation.dptr = *pointer;
-  runtime.streams.submit(*in, {}, std::move(what));
 }
 
 }  // namespace
 
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
-  return answer([&](Runtime& runtime) {
+  return answer(bytes ? Needs::no_capture : Needs::context, [&](Runtime& runtime) {
     require(pointer != nullptr);
     *pointer = nullptr;
     runtime.device();
@@ -61,12 +64,14 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
 }
 
 cudaError_t cudaFree(void* pointer) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     emu::Device& device = runtime.device();  // cudaFree(0) is how programs make the context
     if (!pointer) return;
     runtime.queue.wait_all();
     if (runtime.sticky_error() != cudaSuccess) return;
     if (runtime.host_memory.release(device, pointer, HostKind::managed)) return;
+    if (const auto memory = runtime.graph_memory.begin_free(address_of(pointer)))
+      return runtime.graph_memory.release(*memory);
     const auto* allocation = device.memory().find(address_of(pointer));
     require(allocation && allocation->what.starts_with("cudaMalloc"));  // and not a module's variable
     require(device.memory().release(address_of(pointer)));
@@ -75,7 +80,7 @@ cudaError_t cudaFree(void* pointer) {
 }
 
 cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width_bytes, size_t height) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     require(pointer && pitch);
     *pointer = nullptr;
     *pitch = pitch_for(width_bytes);
@@ -85,7 +90,7 @@ cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width_bytes, s
 }
 
 cudaError_t cudaMalloc3D(cudaPitchedPtr* pitched, cudaExtent extent) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     require(pitched != nullptr);
     *pitched = {nullptr, pitch_for(extent.width), extent.width, extent.height};
     runtime.device();
@@ -99,7 +104,7 @@ cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
 }
 
 cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     constexpr unsigned known = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
     require(pointer && (flags & ~known) == 0);
     *pointer = nullptr;
@@ -109,7 +114,7 @@ cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags) {
 }
 
 cudaError_t cudaFreeHost(void* pointer) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     if (!pointer) return;
     runtime.queue.wait_all();
     if (runtime.sticky_error() != cudaSuccess) return;
@@ -118,7 +123,7 @@ cudaError_t cudaFreeHost(void* pointer) {
 }
 
 cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     require(pointer && (flags == cudaMemAttachGlobal || flags == cudaMemAttachHost));
     *pointer = nullptr;
     emu::Device& device = runtime.device();
@@ -127,7 +132,7 @@ cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags) {
 }
 
 cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     constexpr unsigned known =
         cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory | cudaHostRegisterReadOnly;
     require(pointer && bytes && (flags & ~known) == 0);
@@ -136,7 +141,7 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
 }
 
 cudaError_t cudaHostUnregister(void* pointer) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     require(pointer != nullptr);
     runtime.queue.wait_all();
     if (runtime.host_memory.release(runtime.device(), pointer, HostKind::registered)) return;
@@ -175,7 +180,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     if (const auto block = runtime.host_memory.find(pointer)) {
       attributes->type = block->kind == HostKind::managed ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
       attributes->devicePointer = attributes->hostPointer = same;
-    } else if (runtime.device().memory().find(address_of(pointer))) {
+    } else if (runtime.memory_at(address_of(pointer))) {
       attributes->type = cudaMemoryTypeDevice;
       attributes->devicePointer = same;
     } else {
@@ -202,14 +207,15 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
     const auto in = runtime.streams.find(stream);
     emu::Device& device = runtime.device();
     if (!pointer) return;
+    if (runtime.streams.captures(*in)) return add_free_node(runtime, *in, pointer);
+    runtime.streams.refuse_unsafe_call();
     const uint64_t address = address_of(pointer);
-    const auto* allocation = device.memory().find(address);
-    require(allocation && allocation->address == address && allocation->what.starts_with("cudaMalloc"));
-    if (runtime.streams.captures(*in)) {
-      // The address must stay good for every launch to come: such memory is kept.
-      runtime.streams.submit(*in, {}, {.type = cudaGraphNodeTypeMemFree, .freed = pointer});
+    if (const auto memory = runtime.graph_memory.begin_free(address)) {
+      runtime.streams.submit(*in, [&runtime, memory] { runtime.graph_memory.release(*memory); });
       return;
     }
+    const auto* allocation = device.memory().find(address);
+    require(allocation && allocation->address == address && allocation->what.starts_with("cudaMalloc"));
     require(runtime.pools.begin_free(address));
     runtime.streams.submit(*in, [&runtime, &device, address] {
       device.memory().release(address);
@@ -242,9 +248,9 @@ cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
 }
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
-  return answer([&](Runtime& runtime) {
-    require(pool && properties && properties->location.type == cudaMemLocationTypeDevice &&
-            properties->location.id == 0 && properties->allocType == cudaMemAllocationTypePinned);
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
+    require(pool && properties);
+    require_of_device(*properties);
     *pool = runtime.pools.create();
   });
 }
@@ -253,13 +259,14 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
   return answer([&](Runtime& runtime) { runtime.pools.destroy(pool); });
 }
 
+// Nothing is kept back, so there is nothing to trim.
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t) {
-  return answer(
-      [&](Runtime& runtime) { runtime.pools.attribute(pool, cudaMemPoolAttrUsedMemCurrent); });  // nothing is kept back
+  return answer(Needs::no_capture,
+                [&](Runtime& runtime) { runtime.pools.attribute(pool, cudaMemPoolAttrUsedMemCurrent); });
 }
 
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     require(value != nullptr);
     const uint64_t found = runtime.pools.attribute(pool, attribute);
     if (attribute <= cudaMemPoolReuseAllowInternalDependencies) {
@@ -271,7 +278,7 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
 }
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     require(value != nullptr);
     const bool is_int = attribute <= cudaMemPoolReuseAllowInternalDependencies;
     runtime.pools.set_attribute(

@@ -46,7 +46,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     const auto in = runtime.streams.find(stream);
     runtime.streams.refuse_while_capturing(*in);
     runtime.queue.wait(runtime.streams.last_of(*in));
@@ -54,7 +54,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     const auto in = runtime.streams.find(stream);
     runtime.streams.refuse_while_capturing(*in);
     require(runtime.queue.done(runtime.streams.last_of(*in)), cudaErrorNotReady);
@@ -94,14 +94,6 @@ cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
     require(device != nullptr);
     runtime.streams.find(stream);
     *device = 0;
-  });
-}
-
-cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-  thread_local cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
-  return answer([&](Runtime&) {
-    require(mode && *mode >= cudaStreamCaptureModeGlobal && *mode <= cudaStreamCaptureModeRelaxed);
-    std::swap(current, *mode);
   });
 }
 

@@ -25,9 +25,9 @@ enum class Where { device, pinned, pageable };
 
 // Where one side lies. Throws when it has to be reachable by the device and is not, or runs over the end of its
 // allocation.
-Where locate(Runtime& runtime, const Side& side, size_t bytes, bool must_be_on_device) {
+Where locate(Runtime& runtime, const Stream& stream, const Side& side, size_t bytes, bool must_be_on_device) {
   require(side.start != nullptr);
-  const auto* allocation = runtime.device().memory().find(address_of(side.start));
+  const auto allocation = runtime.memory_for(stream, address_of(side.start));
   if (!allocation) {
     require(!must_be_on_device && !runtime.device().memory().is_device_address(address_of(side.start)));
     return Where::pageable;
@@ -98,8 +98,8 @@ void copy(Runtime& runtime, Side to, Side from, Extent extent, cudaMemcpyKind ki
   Device& device = runtime.device();
   if (extent.empty()) return;
   const size_t to_bytes = span_bytes(to, extent), from_bytes = span_bytes(from, extent);
-  const Where to_where = locate(runtime, to, to_bytes, to_device);
-  const Where from_where = locate(runtime, from, from_bytes, from_device);
+  const Where to_where = locate(runtime, stream, to, to_bytes, to_device);
+  const Where from_where = locate(runtime, stream, from, from_bytes, from_device);
   const Extent rows = merged(extent, to, from);
 
   const auto run = [&runtime, &device, to, from, rows, to_bytes, from_bytes, to_where,
@@ -150,7 +150,7 @@ void fill(Runtime& runtime, Side to, uint32_t value, size_t value_bytes, Extent 
   Device& device = runtime.device();
   if (extent.empty()) return;
   const size_t bytes = span_bytes(to, extent);
-  const Where where = locate(runtime, to, bytes, true);
+  const Where where = locate(runtime, stream, to, bytes, true);
   const Extent rows = merged(extent, to, to);
   if (wait == Wait::as_the_plain_call) runtime.streams.refuse_while_capturing(stream);
   NodeDescription what;

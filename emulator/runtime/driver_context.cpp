@@ -156,7 +156,10 @@ CUresult primary_state(CUdevice device, unsigned* flags, int* active) {
 
 CUresult context_create(CUcontext* context, CUctxCreateParams* parameters, unsigned flags, CUdevice device) {
   return device_call(device, [&] {
-    if (!context || parameters) return cudaErrorInvalidValue;
+    // Affinities to a part of the device and ways into other systems are not emulated; to ask for none is fine.
+    const bool asks =
+        parameters && (parameters->execAffinityParams || parameters->numExecAffinityParams || parameters->cigParams);
+    if (!context || asks) return cudaErrorInvalidValue;
     context_flags = flags;
     *context = primary_context();
     context_stack.push_back(primary_context());

@@ -1,6 +1,8 @@
 // Driver API: copies and fills. Device addresses are numbers here and pointers in the runtime API; otherwise the two
 // are the same.
 
+#include <algorithm>
+
 #include "emulator/runtime/api_copy.h"
 #include "emulator/runtime/driver_table.h"
 
@@ -108,13 +110,18 @@ CUresult copy_2d_async(const CUDA_MEMCPY2D* what, CUstream stream) {
   return copy_rows(what, stream, Wait::as_the_async_call);
 }
 
+Place target_of(const CUDA_MEMCPY3D& what) {
+  return {what.dstMemoryType, what.dstHost, what.dstDevice, what.dstXInBytes,
+          what.dstY,          what.dstZ,    what.dstPitch,  what.dstHeight};
+}
+Place source_of(const CUDA_MEMCPY3D& what) {
+  return {what.srcMemoryType, what.srcHost, what.srcDevice, what.srcXInBytes,
+          what.srcY,          what.srcZ,    what.srcPitch,  what.srcHeight};
+}
+
 CUresult copy_slices(const CUDA_MEMCPY3D* what, CUstream stream, Wait wait) {
   if (!what || what->srcLOD || what->dstLOD) return CUDA_ERROR_INVALID_VALUE;
-  const Place to{what->dstMemoryType, what->dstHost, what->dstDevice, what->dstXInBytes,
-                 what->dstY,          what->dstZ,    what->dstPitch,  what->dstHeight};
-  const Place from{what->srcMemoryType, what->srcHost, what->srcDevice, what->srcXInBytes,
-                   what->srcY,          what->srcZ,    what->srcPitch,  what->srcHeight};
-  return copy_places(to, from, {what->WidthInBytes, what->Height, what->Depth}, stream, wait);
+  return copy_places(target_of(*what), source_of(*what), {what->WidthInBytes, what->Height, what->Depth}, stream, wait);
 }
 CUresult copy_3d_plain(const CUDA_MEMCPY3D* what) {
   return copy_slices(what, CU_STREAM_LEGACY, Wait::as_the_plain_call);
@@ -182,6 +189,51 @@ CUresult fill_2d_32_async(CUdeviceptr to, size_t pitch, unsigned value, size_t c
 }
 
 }  // namespace
+
+cudaMemcpy3DParms to_runtime(const CUDA_MEMCPY3D& what) {
+  require(!what.srcLOD && !what.dstLOD);
+  const Extent extent{what.WidthInBytes, what.Height, what.Depth};
+  const auto pitched = [&](const Place& place) {
+    const Side side = side_of(place, extent);
+    // A single row needs no pitch.
+    return cudaPitchedPtr{const_cast<void*>(side.start), std::max(side.pitch, extent.row_bytes), extent.row_bytes,
+                          place.height};
+  };
+  cudaMemcpy3DParms out{};
+  out.dstPtr = pitched(target_of(what));
+  out.srcPtr = pitched(source_of(what));
+  out.extent = {extent.row_bytes, extent.rows, extent.slices};
+  out.kind = kind_of(what.dstMemoryType, what.srcMemoryType);
+  return out;
+}
+
+CUDA_MEMCPY3D to_driver(const cudaMemcpy3DParms& what) {
+  const auto type = [&](cudaMemcpyKind one, cudaMemcpyKind other) {
+    if (what.kind == cudaMemcpyDefault) return CU_MEMORYTYPE_UNIFIED;
+    return what.kind == one || what.kind == other ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  };
+  CUDA_MEMCPY3D out{};
+  out.dstMemoryType = type(cudaMemcpyHostToHost, cudaMemcpyDeviceToHost);
+  out.srcMemoryType = type(cudaMemcpyHostToHost, cudaMemcpyHostToDevice);
+  out.dstHost = what.dstPtr.ptr;
+  out.srcHost = what.srcPtr.ptr;
+  out.dstDevice = reinterpret_cast<CUdeviceptr>(what.dstPtr.ptr);
+  out.srcDevice = reinterpret_cast<CUdeviceptr>(what.srcPtr.ptr);
+  out.dstXInBytes = what.dstPos.x;
+  out.srcXInBytes = what.srcPos.x;
+  out.dstY = what.dstPos.y;
+  out.srcY = what.srcPos.y;
+  out.dstZ = what.dstPos.z;
+  out.srcZ = what.srcPos.z;
+  out.dstPitch = what.dstPtr.pitch;
+  out.srcPitch = what.srcPtr.pitch;
+  out.dstHeight = what.dstPtr.ysize;
+  out.srcHeight = what.srcPtr.ysize;
+  out.WidthInBytes = what.extent.width;
+  out.Height = what.extent.height;
+  out.Depth = what.extent.depth;
+  return out;
+}
 
 std::span<const DriverFunction> driver_functions_of_copies() {
   static const DriverFunction table[] = {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ namespace emu::runtime {
 namespace {
 
 struct Linking {
-  std::vector<std::string> inputs;  // PTX
+  std::optional<std::string> input;  // PTX
+  bool incomplete = false;           // an input that a GPU links was refused here
   std::vector<void**> message_sizes;
 };
 
@@ -38,29 +40,33 @@ void note_options(Linking& linking, unsigned count, const CUjit_option* options,
       linking.message_sizes.push_back(&values[i]);
 }
 
+// What is no code is left out, as an H200 does; without what only we refuse, nothing complete would come out.
 void add(Linking& linking, CUjitInputType type, std::string text) {
-  if (type != CU_JIT_INPUT_PTX)
-    throw ApiError{cudaErrorNotSupported,
-                   fmt::format("cuLinkAddData, cuLinkAddFile: an input of type {}; the emulator links PTX alone",
-                               static_cast<int>(type))};
-  if (!linking.inputs.empty())
-    throw ApiError{cudaErrorNotSupported,
-                   "cuLinkAddData, cuLinkAddFile: a second input, which the emulator does not link to the first"};
-  linking.inputs.push_back(std::move(text));
+  if (type == CU_JIT_INPUT_PTX) require_ptx(text);
+  if (type == CU_JIT_INPUT_PTX && !linking.input) {
+    linking.input = std::move(text);
+    return;
+  }
+  linking.incomplete = true;
+  throw ApiError{cudaErrorNotSupported,
+                 type == CU_JIT_INPUT_PTX
+                     ? "cuLinkAddData, cuLinkAddFile: a second input, which the emulator does not link to the first"
+                     : fmt::format("cuLinkAddData, cuLinkAddFile: an input of type {}; the emulator links PTX alone",
+                                   static_cast<int>(type))};
 }
 
 template <class Body>
 CUresult with_lock(Body&& body) {
   return driver([&] {
-    return answer([&](Runtime&) {
+    return answer([&](Runtime& runtime) {
       const std::lock_guard lock(mutex);
-      body();
+      body(runtime);
     });
   });
 }
 
 CUresult link_create(unsigned count, CUjit_option* options, void** values, CUlinkState* state) {
-  return with_lock([&] {
+  return with_lock([&](Runtime&) {
     require(state != nullptr);
     auto linking = std::make_unique<Linking>();
     note_options(*linking, count, options, values);
@@ -71,7 +77,7 @@ CUresult link_create(unsigned count, CUjit_option* options, void** values, CUlin
 
 CUresult link_add_data(CUlinkState state, CUjitInputType type, void* data, size_t bytes, const char*, unsigned count,
                        CUjit_option* options, void** values) {
-  return with_lock([&] {
+  return with_lock([&](Runtime&) {
     require(data != nullptr);
     Linking& linking = find(state);
     note_options(linking, count, options, values);
@@ -83,7 +89,7 @@ CUresult link_add_data(CUlinkState state, CUjitInputType type, void* data, size_
 
 CUresult link_add_file(CUlinkState state, CUjitInputType type, const char* path, unsigned count, CUjit_option* options,
                        void** values) {
-  return with_lock([&] {
+  return with_lock([&](Runtime&) {
     require(path != nullptr);
     Linking& linking = find(state);
     note_options(linking, count, options, values);
@@ -94,18 +100,22 @@ CUresult link_add_file(CUlinkState state, CUjitInputType type, const char* path,
 }
 
 CUresult link_complete(CUlinkState state, void** code, size_t* bytes) {
-  return with_lock([&] {
+  return with_lock([&](Runtime& runtime) {
     require(code != nullptr);
     Linking& linking = find(state);
-    require(!linking.inputs.empty());
-    *code = linking.inputs.front().data();
-    if (bytes) *bytes = linking.inputs.front().size() + 1;
+    require(!linking.incomplete, cudaErrorNotSupported);
+    // Code of nothing is code, too.
+    if (!linking.input)
+      linking.input =
+          fmt::format(".version 9.0\n.target sm_{}{}\n.address_size 64\n", runtime.chip().major, runtime.chip().minor);
+    *code = linking.input->data();
+    if (bytes) *bytes = linking.input->size() + 1;
     for (void** size : linking.message_sizes) *size = nullptr;
   });
 }
 
 CUresult link_destroy(CUlinkState state) {
-  return with_lock([&] {
+  return with_lock([&](Runtime&) {
     find(state);
     live.erase(state);
   });

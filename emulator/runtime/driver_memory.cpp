@@ -59,8 +59,8 @@ CUresult memory_info(size_t* free, size_t* total) {
 CUresult address_range(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
   return driver([&] {
     return answer([&](Runtime& runtime) {
-      const auto* allocation = runtime.device().memory().find(address);
-      require(allocation != nullptr, cudaErrorSymbolNotFound);  // CUDA_ERROR_NOT_FOUND, as the driver
+      const auto allocation = runtime.memory_at(address);
+      require(allocation.has_value(), cudaErrorSymbolNotFound);  // CUDA_ERROR_NOT_FOUND, as the driver
       if (base) *base = allocation->address;
       if (bytes) *bytes = allocation->bytes;
     });
@@ -69,7 +69,7 @@ CUresult address_range(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
 
 // Writes what `attribute` is of a place that CUDA knows; false for an attribute that is not emulated.
 bool write_attribute(void* value, CUpointer_attribute attribute, const cudaPointerAttributes& found, uint64_t address,
-                     const GlobalMemory::Allocation* allocation) {
+                     const std::optional<GlobalMemory::Allocation>& allocation) {
   const bool host = found.type == cudaMemoryTypeHost;
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -95,11 +95,11 @@ bool write_attribute(void* value, CUpointer_attribute attribute, const cudaPoint
       *static_cast<int*>(value) = 0;
       return true;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-      require(allocation != nullptr);
+      require(allocation.has_value());
       *static_cast<CUdeviceptr*>(value) = allocation->address;
       return true;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-      require(allocation != nullptr);
+      require(allocation.has_value());
       *static_cast<size_t*>(value) = allocation->bytes;
       return true;
     case CU_POINTER_ATTRIBUTE_MAPPED:
@@ -126,7 +126,7 @@ void pointer_attribute_of(Runtime& runtime, void* value, CUpointer_attribute att
   cudaPointerAttributes found;
   if (const cudaError_t error = cudaPointerGetAttributes(&found, to_pointer(address))) throw ApiError{error};
   require(found.type != cudaMemoryTypeUnregistered);
-  if (!write_attribute(value, attribute, found, address, runtime.device().memory().find(address)))
+  if (!write_attribute(value, attribute, found, address, runtime.memory_at(address)))
     throw ApiError{cudaErrorNotSupported, "pointer attribute " + std::to_string(static_cast<int>(attribute)) +
                                               " of the driver API is not emulated"};
 }

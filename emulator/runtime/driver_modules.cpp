@@ -30,7 +30,7 @@ CUresult module_load(CUmodule* module, const char* path) {
 }
 
 CUresult module_unload(CUmodule module) {
-  return driver([&] { return answer([&](Runtime& runtime) { runtime.libraries.unload(runtime, module); }); });
+  return driver([&] { return cudaLibraryUnload(reinterpret_cast<cudaLibrary_t>(module)); });
 }
 
 CUresult module_function(CUfunction* function, CUmodule module, const char* name) {

@@ -56,6 +56,26 @@ CUresult stream_id(CUstream stream, unsigned long long* id) {
 CUresult stream_device(CUstream stream, CUdevice* device) {
   return driver([&] { return cudaStreamGetDevice(stream, device); });
 }
+CUresult begin_capture(CUstream stream, CUstreamCaptureMode mode) {
+  return driver([&] { return cudaStreamBeginCapture(stream, static_cast<cudaStreamCaptureMode>(mode)); });
+}
+CUresult begin_capture_to_graph(CUstream stream, CUgraph graph, const CUgraphNode* needs, const CUgraphEdgeData* data,
+                                size_t count, CUstreamCaptureMode mode) {
+  return driver([&] {
+    return cudaStreamBeginCaptureToGraph(stream, graph, needs, reinterpret_cast<const cudaGraphEdgeData*>(data), count,
+                                         static_cast<cudaStreamCaptureMode>(mode));
+  });
+}
+CUresult update_dependencies(CUstream stream, CUgraphNode* nodes, const CUgraphEdgeData* data, size_t count,
+                             unsigned flags) {
+  return driver([&] {
+    return cudaStreamUpdateCaptureDependencies(stream, nodes, reinterpret_cast<const cudaGraphEdgeData*>(data), count,
+                                               flags);
+  });
+}
+CUresult update_dependencies_11(CUstream stream, CUgraphNode* nodes, size_t count, unsigned flags) {
+  return update_dependencies(stream, nodes, nullptr, count, flags);
+}
 CUresult stream_is_capturing(CUstream stream, CUstreamCaptureStatus* status) {
   return driver([&] { return cudaStreamIsCapturing(stream, reinterpret_cast<cudaStreamCaptureStatus*>(status)); });
 }
@@ -136,6 +156,13 @@ std::span<const DriverFunction> driver_functions_of_streams() {
       entry<PFN_cuStreamGetCtx_v12050>("cuStreamGetCtx", 12050, stream_contexts),
       entry<PFN_cuStreamGetId_v12000>("cuStreamGetId", 12000, stream_id),
       entry<PFN_cuStreamGetDevice_v12080>("cuStreamGetDevice", 12080, stream_device),
+      entry<PFN_cuStreamBeginCapture_v10010>("cuStreamBeginCapture", 10010, begin_capture),
+      entry<PFN_cuStreamBeginCaptureToGraph_v12030>("cuStreamBeginCaptureToGraph", 12030, begin_capture_to_graph),
+      entry<PFN_cuStreamEndCapture_v10000>("cuStreamEndCapture", 10000, as_driver<cudaStreamEndCapture>),
+      entry<PFN_cuStreamUpdateCaptureDependencies_v11030>("cuStreamUpdateCaptureDependencies", 11030,
+                                                          update_dependencies_11),
+      entry<PFN_cuStreamUpdateCaptureDependencies_v12030>("cuStreamUpdateCaptureDependencies", 12030,
+                                                          update_dependencies),
       entry<PFN_cuStreamIsCapturing_v10000>("cuStreamIsCapturing", 10000, stream_is_capturing),
       entry<PFN_cuStreamGetCaptureInfo_v10010>("cuStreamGetCaptureInfo", 10010, capture_info_10),
       entry<PFN_cuStreamGetCaptureInfo_v11030>("cuStreamGetCaptureInfo", 11030, capture_info_11),

@@ -5,9 +5,10 @@ namespace emu::runtime {
 const DriverFunction* find_driver_function(std::string_view name, unsigned version, bool& too_new) {
   const DriverFunction* best = nullptr;
   too_new = false;
-  for (const auto group : {driver_functions_of_context(), driver_functions_of_copies(), driver_functions_of_kernels(),
-                           driver_functions_of_linking(), driver_functions_of_memory(), driver_functions_of_modules(),
-                           driver_functions_of_streams()}) {
+  for (const auto group :
+       {driver_functions_of_context(), driver_functions_of_copies(), driver_functions_of_graphs(),
+        driver_functions_of_kernels(), driver_functions_of_linking(), driver_functions_of_memory(),
+        driver_functions_of_modules(), driver_functions_of_stream_values(), driver_functions_of_streams()}) {
     for (const DriverFunction& function : group) {
       if (function.name != name) continue;
       if (function.since > version) {

@@ -27,10 +27,12 @@ const DriverFunction* find_driver_function(std::string_view name, unsigned versi
 /// The groups of the table.
 std::span<const DriverFunction> driver_functions_of_context();
 std::span<const DriverFunction> driver_functions_of_copies();
+std::span<const DriverFunction> driver_functions_of_graphs();
 std::span<const DriverFunction> driver_functions_of_kernels();
 std::span<const DriverFunction> driver_functions_of_linking();
 std::span<const DriverFunction> driver_functions_of_memory();
 std::span<const DriverFunction> driver_functions_of_modules();
+std::span<const DriverFunction> driver_functions_of_stream_values();
 std::span<const DriverFunction> driver_functions_of_streams();
 
 /// An entry. F is the type that cudaTypedefs.h gives this version of the function: another one does not compile.
@@ -45,6 +47,10 @@ CUresult to_result(cudaError_t error);
 /// The driver's description of a launch as the runtime's. The attributes stay where they are.
 cudaLaunchConfig_t to_runtime(const CUlaunchConfig& wanted);
 
+/// Copies of rows and slices likewise. Throws ApiError.
+cudaMemcpy3DParms to_runtime(const CUDA_MEMCPY3D& what);
+CUDA_MEMCPY3D to_driver(const cudaMemcpy3DParms& what);
+
 /// The one context there is.
 CUcontext primary_context();
 
@@ -58,5 +64,13 @@ CUresult driver(Body&& body) {
   const ForgetErrors keep;
   return to_result(body());
 }
+
+template <auto function>
+inline constexpr auto as_driver = nullptr;
+/// A function of the runtime whose parameters are the driver's as they are.
+template <class... Parameters, cudaError_t (*function)(Parameters...)>
+inline constexpr auto as_driver<function> = +[](Parameters... parameters) {
+  return driver([&] { return function(parameters...); });
+};
 
 }  // namespace emu::runtime

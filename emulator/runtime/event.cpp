@@ -51,22 +51,21 @@ void Events::record(cudaEvent_t handle, Stream& stream, bool as_node) {
   event.recorded = std::move(recorded);
 }
 
+std::shared_ptr<Events::Recorded> Events::recorded_to_wait_for(cudaEvent_t handle) {
+  auto latest = recorded(handle);
+  if (latest) streams_.refuse_event_of(latest->capture);
+  streams_.refuse_unsafe_call();
+  return latest;
+}
+
 bool Events::done(cudaEvent_t handle) {
-  const auto latest = recorded(handle);
-  refuse_captured(latest.get());
+  const auto latest = recorded_to_wait_for(handle);
   return !latest || queue_.done(latest->ticket);
 }
 
 void Events::wait(cudaEvent_t handle) {
-  const auto latest = recorded(handle);
-  refuse_captured(latest.get());
+  const auto latest = recorded_to_wait_for(handle);
   if (latest) queue_.wait(latest->ticket);
-}
-
-void Events::refuse_captured(const Recorded* recorded) {
-  if (!recorded || !recorded->capture) return;
-  recorded->capture->valid = false;
-  throw ApiError{cudaErrorCapturedEvent};
 }
 
 void Events::make_wait(Stream& stream, cudaEvent_t handle, bool as_node) {
@@ -92,8 +91,8 @@ float Events::elapsed_ms(cudaEvent_t start, cudaEvent_t end) {
     from = first.recorded;
     to = second.recorded;
   }
-  refuse_captured(from.get());
-  refuse_captured(to.get());
+  streams_.refuse_event_of(from->capture);
+  streams_.refuse_event_of(to->capture);
   if (!queue_.done(from->ticket) || !queue_.done(to->ticket)) throw ApiError{cudaErrorNotReady};
   return std::chrono::duration<float, std::milli>(to->time - from->time).count();
 }

@@ -23,6 +23,8 @@ class Events {
   /// `as_node`: where the stream captures, a node that records the event at each launch, instead of a mark in the
   /// capture. Likewise make_wait.
   void record(cudaEvent_t handle, Stream& stream, bool as_node = false);
+  // These and elapsed_ms are refused for an event of a capture (Streams::refuse_event_of); the first two are what a
+  // capture forbids, too (Streams::refuse_unsafe_call).
   bool done(cudaEvent_t handle);  ///< true for an event that was never recorded
   void wait(cudaEvent_t handle);
   void make_wait(Stream& stream, cudaEvent_t handle, bool as_node = false);
@@ -46,7 +48,7 @@ class Events {
   };
 
   std::shared_ptr<Recorded> recorded(cudaEvent_t handle);
-  static void refuse_captured(const Recorded* recorded);
+  std::shared_ptr<Recorded> recorded_to_wait_for(cudaEvent_t handle);
   Event& find(cudaEvent_t handle);  // needs mutex_
 
   Queue& queue_;

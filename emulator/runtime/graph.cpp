@@ -40,7 +40,28 @@ GraphNode* Graph::add(NodeDescription what, std::function<void()> work, std::vec
   return nodes.back().get();
 }
 
+bool Graph::uses_memory() const {
+  return std::ranges::any_of(nodes, [](const auto& node) {
+    return node->what.memory || (node->what.child && node->what.child->uses_memory());
+  });
+}
+
+void Graph::require_no_memory() const {
+  if (uses_memory())
+    throw ApiError{cudaErrorNotSupported,
+                   "a graph with nodes that allocate or free memory cannot be copied, nor lose nodes or edges; as a "
+                   "child graph, give it away (cudaGraphChildGraphOwnershipMove)"};
+}
+
+void Graph::require_not_given() const {
+  if (given)
+    throw ApiError{cudaErrorNotSupported,
+                   "a graph that was given to a parent is instantiated and updated from as part of that alone; it is "
+                   "nobody else's child, and gets no more nodes that allocate or free memory"};
+}
+
 std::shared_ptr<Graph> Graph::clone() const {
+  require_no_memory();
   auto out = std::make_shared<Graph>();
   std::unordered_map<const GraphNode*, GraphNode*> of;
   for (const auto& node : nodes) {
@@ -54,6 +75,12 @@ std::shared_ptr<Graph> Graph::clone() const {
   for (const auto& node : out->nodes)
     for (GraphNode*& need : node->needs) need = of.at(need);
   return out;
+}
+
+bool Graph::holds(const Graph& other) const {
+  return this == &other || std::ranges::any_of(nodes, [&](const auto& node) {
+           return node->what.child && node->what.child->holds(other);
+         });
 }
 
 std::vector<const GraphNode*> Graph::order() const {
@@ -76,12 +103,16 @@ std::vector<const GraphNode*> Graph::order() const {
 std::vector<GraphExec::Step> steps_of(const Graph& graph) {
   std::vector<GraphExec::Step> out;
   for (const GraphNode* node : graph.order()) {
-    out.push_back({node, node->what.type, node->what.event, node->work, true});
+    out.push_back({node, node->what.type, node->what.event, node->what.memory, node->work, true});
     if (!node->what.child) continue;
     const auto inner = steps_of(*node->what.child);
     out.insert(out.end(), inner.begin(), inner.end());
   }
   return out;
+}
+
+bool GraphExec::uses_memory() const {
+  return std::ranges::any_of(steps, [](const Step& step) { return step.memory != nullptr; });
 }
 
 cudaGraph_t Graphs::adopt(std::shared_ptr<Graph> graph) {
@@ -136,6 +167,11 @@ GraphExec& Graphs::find(cudaGraphExec_t handle) {
   const auto found = execs_.find(handle);
   if (found == execs_.end()) throw ApiError{cudaErrorInvalidValue};
   return *found->second;
+}
+
+bool Graphs::is_instantiated(const Graph& graph) {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(execs_, [&](const auto& exec) { return exec.second->made_of.lock().get() == &graph; });
 }
 
 void Graphs::destroy(cudaGraphExec_t handle) {

@@ -17,6 +17,7 @@
 namespace emu::runtime {
 
 struct Graph;
+struct GraphAllocation;
 struct Stream;
 
 /// What a node does, as the functions that ask for its parameters tell it.
@@ -31,6 +32,7 @@ struct NodeDescription {
   cudaEvent_t event = nullptr;
   cudaMemAllocNodeParams allocation{};
   void* freed = nullptr;
+  std::shared_ptr<const GraphAllocation> memory{};  ///< that it allocates or frees
   std::shared_ptr<Graph> child{};
 };
 
@@ -44,9 +46,18 @@ struct GraphNode {
 
 struct Graph {
   std::vector<std::unique_ptr<GraphNode>> nodes;
+  bool given = false;  ///< to a parent, as whose child it lives on (cudaGraphChildGraphOwnershipMove)
 
   GraphNode* add(NodeDescription what, std::function<void()> work, std::vector<GraphNode*> needs);
   std::shared_ptr<Graph> clone() const;
+  /// Whether nodes of it, or of child graphs, allocate or free memory, which is then one graph's. Such a graph cannot
+  /// be copied, nor lose nodes or edges: `require_no_memory` throws cudaErrorNotSupported.
+  bool uses_memory() const;
+  void require_no_memory() const;
+  /// Throws cudaErrorNotSupported.
+  void require_not_given() const;
+  /// Whether `other` is this graph, or a child graph somewhere in it.
+  bool holds(const Graph& other) const;
   /// The nodes, each after those that it needs. Throws cudaErrorInvalidValue when they need each other.
   std::vector<const GraphNode*> order() const;
 };
@@ -69,11 +80,14 @@ struct GraphExec {
     const GraphNode* node = nullptr;  ///< a name, never followed: it may be gone
     cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
     cudaEvent_t event = nullptr;
+    std::shared_ptr<const GraphAllocation> memory;
     std::shared_ptr<const std::function<void()>> work;
     bool enabled = true;
   };
   std::vector<Step> steps;
   unsigned long long flags = 0;
+  std::weak_ptr<const Graph> made_of;
+  bool uses_memory() const;
 };
 std::vector<GraphExec::Step> steps_of(const Graph& graph);
 
@@ -82,7 +96,7 @@ class Graphs {
  public:
   cudaGraph_t adopt(std::shared_ptr<Graph> graph);
   std::shared_ptr<Graph> find(cudaGraph_t handle);
-  void destroy(cudaGraph_t handle);
+  void destroy(cudaGraph_t handle);  ///< the handle stays good where the graph is the child of a node
   bool has(cudaGraph_t handle);
 
   /// A node of any graph that is alive, of child graphs in their nodes, or being captured.
@@ -92,6 +106,7 @@ class Graphs {
 
   cudaGraphExec_t adopt(std::unique_ptr<GraphExec> exec);
   GraphExec& find(cudaGraphExec_t handle);
+  bool is_instantiated(const Graph& graph);
   void destroy(cudaGraphExec_t handle);
 
   void forget_all();  ///< cudaDeviceReset

@@ -75,6 +75,12 @@ Choice choose(const void* data, const Chip& chip) {
 
 }  // namespace
 
+void require_ptx(std::string_view text) {
+  if (text.find(".version") == std::string_view::npos)
+    throw ApiError{cudaErrorInvalidKernelImage,
+                   "the code to load is neither a fat binary nor PTX (which has .version near its start)"};
+}
+
 std::optional<std::string> Image::objection(const Chip& chip) const {
   try {
     return choose(data_, chip).objection;
@@ -92,9 +98,7 @@ std::shared_ptr<Module> Image::load(Runtime& runtime) {
     throw ApiError{cudaErrorInvalidKernelImage, error.what()};
   }
   if (choice.objection) throw ApiError{cudaErrorNoKernelImageForDevice, *choice.objection};
-  if (choice.ptx.find(".version") == std::string::npos)
-    throw ApiError{cudaErrorInvalidKernelImage,
-                   "the code to load is neither a fat binary nor PTX (which has .version near its start)"};
+  require_ptx(choice.ptx);
   ptx_architecture_ = choice.architecture;
   try {
     const std::lock_guard lock(runtime.code_mutex());

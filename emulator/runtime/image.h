@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "emulator/machine/device.h"
 #include "emulator/runtime/cuda_api.h"
@@ -12,6 +13,9 @@
 namespace emu::runtime {
 
 class Runtime;
+
+/// Throws cudaErrorInvalidKernelImage for text that is no PTX.
+void require_ptx(std::string_view text);
 
 class Image {
  public:

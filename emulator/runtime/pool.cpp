@@ -6,6 +6,12 @@
 
 namespace emu::runtime {
 
+void require_of_device(const cudaMemPoolProps& properties) {
+  const bool fits = properties.allocType == cudaMemAllocationTypePinned &&
+                    properties.location.type == cudaMemLocationTypeDevice && properties.location.id == 0;
+  if (!fits) throw ApiError{cudaErrorInvalidValue};
+}
+
 std::shared_ptr<Pools::Pool> Pools::make() {
   auto pool = std::make_shared<Pool>();
   for (const auto enabled : {cudaMemPoolReuseFollowEventDependencies, cudaMemPoolReuseAllowOpportunistic,

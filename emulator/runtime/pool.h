@@ -12,6 +12,9 @@
 
 namespace emu::runtime {
 
+/// Throws cudaErrorInvalidValue unless it is memory of the device, as that of every pool here.
+void require_of_device(const cudaMemPoolProps& properties);
+
 class Pools {
  public:
   Pools();

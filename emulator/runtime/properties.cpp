@@ -164,6 +164,8 @@ constexpr Value kCommon[] = {
     {cudaDevAttrHostNumaMultinodeIpcSupported, 0},
     {cudaDevAttrOnlyPartialHostNativeAtomicSupported, 0},
     // Those that only the driver API has a name for.
+    {122, 1},  // CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS
+    {123, 1},  // CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR
     {127, 1},  // CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED
     {129, 1},  // CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS
 };

@@ -40,6 +40,7 @@ void Queue::wait_all() {
 
 void Queue::drop_pending() {
   if (inside()) return;
+  ending_ = true;
   {
     const std::lock_guard lock(mutex_);
     for (auto& work : pending_) work = [] {};

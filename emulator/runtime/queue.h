@@ -39,6 +39,9 @@ class Queue {
   /// For the end of the process: forgets what has not begun and waits for what has.
   void drop_pending();
 
+  /// The process is about to end: an operation that waits for the host should not.
+  bool ending() const { return ending_; }
+
   /// True on the worker thread, i.e. inside an operation.
   static bool inside();
   /// Whether this thread has seen an operation to have ended since it last set this to false: who has, is told how.
@@ -54,6 +57,7 @@ class Queue {
   std::deque<std::function<void()>> pending_;
   Ticket last_ = 0;
   std::atomic<Ticket> finished_ = 0;
+  std::atomic<bool> ending_ = false;
   bool started_ = false;
 };
 

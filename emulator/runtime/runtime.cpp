@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "emulator/machine/trap.h"
 #include "emulator/runtime/error.h"
 #include "emulator/runtime/message.h"
 
@@ -49,6 +50,22 @@ Device& Runtime::device() {
   return *device_;
 }
 
+std::optional<GlobalMemory::Allocation> Runtime::memory_at(uint64_t address) {
+  auto found = device().memory().find_or_reserved(address);
+  if (found && graph_memory.missing(found->address)) found.reset();
+  return found;
+}
+
+std::optional<GlobalMemory::Allocation> Runtime::memory_for(const Stream& stream, uint64_t address) {
+  auto found = device().memory().find_or_reserved(address);
+  if (found && !streams.captures(stream) && graph_memory.missing(found->address))
+    throw ApiError{cudaErrorInvalidValue,
+                   fmt::format("nothing is at {:#x} now: memory of a graph is there from a launch "
+                               "that allocates it until it is freed",
+                               address)};
+  return found;
+}
+
 void Runtime::show_printed() {
   const std::lock_guard lock(mutex_);
   if (!device_) return;
@@ -58,6 +75,12 @@ void Runtime::show_printed() {
     std::fflush(stdout);
   }
   if (!remarks.empty()) std::fwrite(remarks.data(), 1, remarks.size(), stderr);
+}
+
+void Runtime::operation_failed(const std::exception& error) {
+  if (const auto* trap = dynamic_cast<const Trap*>(&error))
+    return poison({static_cast<int>(trap->code), std::string("emulator: a copy or fill in a stream: ") + error.what()});
+  poison({cudaErrorUnknown, std::string("emulator: internal error: ") + error.what()});
 }
 
 void Runtime::poison(const Fault& fault) {
@@ -74,6 +97,7 @@ void Runtime::reset() {
   events.forget_all();
   streams.forget_all();
   graphs.forget_all();
+  graph_memory.forget_all();
   libraries.forget_all(*this);
   registry.unload_all();
   pools.forget_all();

@@ -8,6 +8,7 @@
 #include "emulator/machine/device.h"
 #include "emulator/runtime/event.h"
 #include "emulator/runtime/graph.h"
+#include "emulator/runtime/graph_memory.h"
 #include "emulator/runtime/host_memory.h"
 #include "emulator/runtime/library.h"
 #include "emulator/runtime/pool.h"
@@ -32,16 +33,21 @@ class Runtime {
 
   bool has_context() const { return has_context_.load(std::memory_order_acquire); }
 
+  /// What is at `address` as far as calls have been issued: memory of a graph is there from the issue of the launch
+  /// that allocates it to the issue of what frees it.
+  std::optional<GlobalMemory::Allocation> memory_at(uint64_t address);
+  /// The same for an operation in `stream`. Throws cudaErrorInvalidValue for memory of a graph that is not there,
+  /// unless the operation is a node: it may be there at each launch.
+  std::optional<GlobalMemory::Allocation> memory_for(const Stream& stream, uint64_t address);
+
   /// Held by what loads code and what runs it.
   std::mutex& code_mutex() { return code_mutex_; }
 
-  Queue queue{[this](const std::exception& error) {
-                poison({cudaErrorUnknown, std::string("emulator: internal error: ") + error.what()});
-              },
-              [this] { show_printed(); }};
+  Queue queue{[this](const std::exception& error) { operation_failed(error); }, [this] { show_printed(); }};
   Streams streams{queue};
   Events events{queue, streams};
   Graphs graphs;
+  GraphMemory graph_memory;
   Registry registry;
   Libraries libraries;
   HostMemory host_memory;
@@ -61,6 +67,7 @@ class Runtime {
 
  private:
   Runtime() = default;
+  void operation_failed(const std::exception& error);
   const Options& options();
 
   std::mutex mutex_, code_mutex_;

@@ -1,10 +1,14 @@
 #include "emulator/runtime/stream.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "emulator/runtime/error.h"
 
 namespace emu::runtime {
+namespace {
+thread_local cudaStreamCaptureMode mode_of_thread = cudaStreamCaptureModeGlobal;
+}
 
 Streams::Streams(Queue& queue) : queue_(queue), legacy_(std::make_shared<Stream>()) {
   legacy_->id = next_id_++;
@@ -64,13 +68,7 @@ Ticket Streams::submit(Stream& stream, std::function<void()> work, NodeDescripti
     stream.tail = {stream.capture->graph->add(std::move(what), std::move(work), stream.tail)};
     return 0;
   }
-  // Work in the legacy stream waits for that of all blocking streams, which is not to happen now.
-  if (stream.legacy)
-    for (const auto& capture : captures_)
-      if (std::ranges::any_of(capture->streams, [](const Stream* each) { return each->blocking(); })) {
-        capture->valid = false;
-        throw ApiError{cudaErrorStreamCaptureImplicit};
-      }
+  if (stream.legacy) refuse_beside_blocking();
   stream.last = queue_.push(std::move(work));
   if (stream.blocking()) last_blocking_ = stream.last;
   return stream.last;
@@ -81,6 +79,45 @@ Ticket Streams::last_of(const Stream& stream) const {
   return stream.legacy ? last_blocking_ : stream.last;
 }
 
+Capture* Streams::capture_of_blocking_streams() const {
+  for (const auto& capture : captures_)
+    if (std::ranges::any_of(capture->streams, &Stream::blocking)) return capture.get();
+  return nullptr;
+}
+
+// Work in the legacy stream waits for that of all blocking streams, which is not to happen now.
+void Streams::refuse_beside_blocking() {
+  Capture* capture = capture_of_blocking_streams();
+  if (!capture) return;
+  capture->valid = false;
+  throw ApiError{cudaErrorStreamCaptureImplicit};
+}
+
+bool Streams::beside_blocking_capture(const Stream& stream) const {
+  const std::lock_guard lock(mutex_);
+  return stream.legacy && capture_of_blocking_streams();
+}
+
+cudaStreamCaptureMode Streams::exchange_capture_mode(cudaStreamCaptureMode mode) {
+  return std::exchange(mode_of_thread, mode);
+}
+
+void Streams::refuse_unsafe_call() {
+  const std::lock_guard lock(mutex_);
+  bool refused = false;
+  for (const auto& capture : captures_) {
+    const bool own = capture->thread == std::this_thread::get_id();
+    const bool forbids =
+        own ? capture->mode != cudaStreamCaptureModeRelaxed : capture->mode == cudaStreamCaptureModeGlobal;
+    const bool heeded =
+        own ? mode_of_thread != cudaStreamCaptureModeRelaxed : mode_of_thread == cudaStreamCaptureModeGlobal;
+    if (!forbids || !heeded) continue;
+    capture->valid = false;
+    refused = true;
+  }
+  if (refused) throw ApiError{cudaErrorStreamCaptureUnsupported};
+}
+
 bool Streams::captures(const Stream& stream) const {
   const std::lock_guard lock(mutex_);
   return stream.capture != nullptr;
@@ -88,6 +125,7 @@ bool Streams::captures(const Stream& stream) const {
 
 void Streams::refuse_while_capturing(const Stream& stream) {
   const std::lock_guard lock(mutex_);
+  if (stream.legacy) refuse_beside_blocking();
   if (!stream.capture) return;
   stream.capture->valid = false;
   throw ApiError{cudaErrorStreamCaptureUnsupported};
@@ -115,6 +153,10 @@ void Streams::begin_capture(Stream& stream, cudaStreamCaptureMode mode, std::sha
   captures_.push_back(capture);
   stream.capture = std::move(capture);
   stream.tail = std::move(needs);
+}
+
+bool Streams::under_way(const std::shared_ptr<Capture>& capture) const {
+  return std::ranges::find(captures_, capture) != captures_.end();
 }
 
 void Streams::leave(const std::shared_ptr<Capture>& capture) {
@@ -166,8 +208,7 @@ void Streams::set_tail(Stream& stream, std::vector<GraphNode*> nodes, bool add) 
 
 void Streams::join(Stream& stream, const std::shared_ptr<Capture>& capture, const std::vector<GraphNode*>& nodes) {
   const std::lock_guard lock(mutex_);
-  const bool over = std::ranges::find(captures_, capture) == captures_.end();
-  if (over || (stream.legacy && !stream.capture)) throw ApiError{cudaErrorCapturedEvent};
+  if (!under_way(capture) || (stream.legacy && !stream.capture)) throw ApiError{cudaErrorCapturedEvent};
   if (stream.capture && stream.capture != capture) {
     stream.capture->valid = capture->valid = false;
     throw ApiError{cudaErrorStreamCaptureMerge};
@@ -180,6 +221,14 @@ void Streams::join(Stream& stream, const std::shared_ptr<Capture>& capture, cons
     if (std::ranges::find(stream.tail, node) == stream.tail.end()) stream.tail.push_back(node);
 }
 
+void Streams::refuse_event_of(const std::shared_ptr<Capture>& capture) {
+  const std::lock_guard lock(mutex_);
+  if (!capture) return;
+  if (!under_way(capture)) throw ApiError{cudaErrorInvalidValue};
+  capture->valid = false;
+  throw ApiError{cudaErrorCapturedEvent};
+}
+
 void Streams::refuse_outside_work(Stream& stream) {
   const std::lock_guard lock(mutex_);
   if (!stream.capture) return;
@@ -189,8 +238,7 @@ void Streams::refuse_outside_work(Stream& stream) {
 
 void Streams::forget_all() {
   const std::lock_guard lock(mutex_);
-  captures_.clear();
-  for (const auto& [_, stream] : live_) stream->capture = nullptr;
+  while (!captures_.empty()) leave(std::shared_ptr(captures_.back()));
   live_.clear();
   ++generation_;
 }

@@ -49,9 +49,17 @@ class Streams {
 
   // ---- capture
 
+  /// The calling thread's, of cudaThreadExchangeStreamCaptureMode. Returns the one before.
+  static cudaStreamCaptureMode exchange_capture_mode(cudaStreamCaptureMode mode);
+  /// Throws cudaErrorStreamCaptureUnsupported, and breaks the capture, when one that is under way forbids this thread
+  /// potentially unsafe calls: its own unless relaxed, another thread's when global, as far as its mode heeds them.
+  void refuse_unsafe_call();
+
   bool captures(const Stream& stream) const;
   /// For what has to wait for a stream, or would have to: not while it captures, which breaks the capture.
   void refuse_while_capturing(const Stream& stream);
+  /// Whether it is the legacy stream, and a stream that waits for it captures. Work in it would break that capture.
+  bool beside_blocking_capture(const Stream& stream) const;
   /// The same for what has to wait for the whole device.
   void refuse_while_capturing();
   /// New nodes go into `graph`, the first after `needs`.
@@ -67,11 +75,18 @@ class Streams {
   void set_tail(Stream& stream, std::vector<GraphNode*> nodes, bool add);
   /// The stream's next node will need these, too; a stream that does not capture begins to, with them.
   void join(Stream& stream, const std::shared_ptr<Capture>& capture, const std::vector<GraphNode*>& nodes);
+  /// For what asks whether an event of `capture`, if it is of one, is reached, which it never is: throws
+  /// cudaErrorCapturedEvent and breaks the capture or, when that is over, cudaErrorInvalidValue.
+  void refuse_event_of(const std::shared_ptr<Capture>& capture);
   /// For an event that was recorded outside of the capture.
   void refuse_outside_work(Stream& stream);
 
  private:
+  // These need mutex_.
+  bool under_way(const std::shared_ptr<Capture>& capture) const;
   void leave(const std::shared_ptr<Capture>& capture);
+  Capture* capture_of_blocking_streams() const;
+  void refuse_beside_blocking();
   Queue& queue_;
   mutable std::mutex mutex_;
   std::map<cudaStream_t, std::shared_ptr<Stream>> live_;

@@ -261,6 +261,57 @@ static void linking() {
   expect_result(entry<PFN_cuMemFree_v3020>("cuMemFree")(buffer), CUDA_SUCCESS);
 }
 
+// What is no code is left out, be it all there is; what only the emulator refuses is not.
+static void linking_what_is_refused() {
+  const auto create = entry<PFN_cuLinkCreate_v6050>("cuLinkCreate");
+  const auto add = entry<PFN_cuLinkAddData_v6050>("cuLinkAddData");
+  const auto complete = entry<PFN_cuLinkComplete_v5050>("cuLinkComplete");
+  const auto destroy = entry<PFN_cuLinkDestroy_v5050>("cuLinkDestroy");
+  const auto load = entry<PFN_cuModuleLoadData_v2000>("cuModuleLoadData");
+  CUlinkState state;
+  CUmodule module;
+  CUfunction function;
+  void* code = nullptr;
+  const auto add_text = [&](const char* text) {
+    return add(state, CU_JIT_INPUT_PTX, const_cast<char*>(text), std::strlen(text) + 1, "", 0, nullptr, nullptr);
+  };
+  expect_result(create(0, nullptr, nullptr, &state), CUDA_SUCCESS);
+  expect_result(add_text("junk"), CUDA_ERROR_INVALID_IMAGE);
+  expect_result(complete(state, &code, nullptr), CUDA_SUCCESS);
+  if (emulated()) expect_result(load(&module, code), CUDA_SUCCESS);
+  expect_result(destroy(state), CUDA_SUCCESS);
+
+  expect_result(create(0, nullptr, nullptr, &state), CUDA_SUCCESS);
+  expect_result(add_text(kPtx), CUDA_SUCCESS);
+  expect_result(add_text("junk"), CUDA_ERROR_INVALID_IMAGE);
+  expect_result(
+      entry<PFN_cuLinkAddFile_v6050>("cuLinkAddFile")(state, CU_JIT_INPUT_PTX, "/no such file", 0, nullptr, nullptr),
+      CUDA_ERROR_FILE_NOT_FOUND);
+  code = nullptr;
+  expect_result(complete(state, &code, nullptr), CUDA_SUCCESS);
+  expect_result(load(&module, code), CUDA_SUCCESS);
+  expect_result(entry<PFN_cuModuleGetFunction_v2000>("cuModuleGetFunction")(&function, module, "twice"), CUDA_SUCCESS);
+  expect_result(destroy(state), CUDA_SUCCESS);
+
+  if (!emulated()) return;
+  expect_result(create(0, nullptr, nullptr, &state), CUDA_SUCCESS);
+  expect_result(add_text(kPtx), CUDA_SUCCESS);
+  expect_result(add_text(kPtx), CUDA_ERROR_NOT_SUPPORTED);
+  expect_result(complete(state, &code, nullptr), CUDA_ERROR_NOT_SUPPORTED);
+  expect_result(destroy(state), CUDA_SUCCESS);
+}
+
+static void contexts() {
+  const auto create = entry<PFN_cuCtxCreate_v12050>("cuCtxCreate", 13000);
+  const auto destroy = entry<PFN_cuCtxDestroy_v4000>("cuCtxDestroy");
+  CUcontext context = nullptr;
+  CUctxCreateParams nothing{};
+  expect_result(create(&context, nullptr, 0, 0), CUDA_SUCCESS);
+  expect_result(destroy(context), CUDA_SUCCESS);
+  expect_result(create(&context, &nothing, 0, 0), CUDA_SUCCESS);
+  expect_result(destroy(context), CUDA_SUCCESS);
+}
+
 static void rows_and_slices() {
   const auto alloc = entry<PFN_cuMemAlloc_v3020>("cuMemAlloc");
   const auto to_host = entry<PFN_cuMemcpyDtoH_v3020>("cuMemcpyDtoH");
@@ -344,7 +395,12 @@ static void what_pointers_are() {
   expect_result(get(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, reinterpret_cast<CUdeviceptr>(&local)),
                 CUDA_ERROR_INVALID_VALUE);
   expect_result(get_all(5, wanted, values, reinterpret_cast<CUdeviceptr>(&local)), CUDA_SUCCESS);
-  expect(type == 0 && device == CU_DEVICE_INVALID && start == 0 && bytes == 0 && managed == 0, "of nobody's memory");
+  // Of nobody's memory.
+  expect_equal(type, 0u);
+  expect_equal(device, int{CU_DEVICE_INVALID});
+  expect_equal(start, CUdeviceptr{0});
+  expect_equal(bytes, size_t{0});
+  expect_equal(managed, 0u);
   expect_result(entry<PFN_cuMemFree_v3020>("cuMemFree")(buffer), CUDA_SUCCESS);
 }
 
@@ -387,6 +443,8 @@ int main() {
   tensor_maps();
   libraries();
   linking();
+  linking_what_is_refused();
+  contexts();
   rows_and_slices();
   what_pointers_are();
   pools_and_streams();

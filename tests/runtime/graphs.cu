@@ -284,7 +284,8 @@ static void what_breaks_a_capture() {
   expect_error(cudaStreamWaitEvent(bench.stream, event), cudaErrorStreamCaptureIsolation);
   expect_broken(bench.stream);
 
-  begin(bench.stream);
+  cudaGetLastError();
+  expect_success(cudaStreamBeginCapture(bench.stream, cudaStreamCaptureModeRelaxed));
   expect_success(cudaEventRecord(event, bench.stream));
   expect_error(cudaEventSynchronize(event), cudaErrorCapturedEvent);
   expect_broken(bench.stream);

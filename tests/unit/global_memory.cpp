@@ -117,6 +117,45 @@ TEST_CASE("release wants the start of a live allocation") {
   CHECK_FALSE(memory.release(a));
 }
 
+TEST_CASE("a reservation is an address at which bytes come and go") {
+  GlobalMemory memory(1 << 20);
+  const uint64_t a = memory.reserve(5000, "reserved");
+  REQUIRE(a != 0);
+  CHECK(memory.used_bytes() == 0);
+  CHECK(memory.find(a) == nullptr);
+  REQUIRE(memory.find_or_reserved(a + 4999).has_value());
+  CHECK(memory.find_or_reserved(a + 4999)->address == a);
+  CHECK_THAT(fault_at(memory, a + 8, 4), test::contains("nothing is there now, 8 bytes into reserved"));
+  for (int round = 0; round < 3; ++round) {
+    REQUIRE(memory.allocate_reserved(a));
+    CHECK_FALSE(memory.allocate_reserved(a));
+    CHECK(*memory.reading(a, 1) == std::byte{0xCD});
+    *memory.writing(a, 1) = std::byte{1};
+    REQUIRE(memory.release(a));
+    CHECK_THAT(fault_at(memory, a, 4), test::contains("use after free"));
+    // Nobody else is given its address, though all addresses are gone through.
+    for (int i = 0; i < 2000; ++i) {
+      const uint64_t other = memory.allocate(4096);
+      REQUIRE((other != 0 && other != a));
+      REQUIRE(memory.release(other));
+    }
+  }
+  // Given up while bytes are there: they stay until they are released.
+  REQUIRE(memory.allocate_reserved(a));
+  memory.give_up(a);
+  CHECK(fault_at(memory, a, 5000) == "no fault");
+  CHECK(memory.release(a));
+  CHECK_FALSE(memory.allocate_reserved(a));
+  CHECK(memory.used_bytes() == 0);
+
+  const uint64_t b = memory.reserve(1 << 20, "as large as the memory");
+  REQUIRE(b != 0);
+  const uint64_t c = memory.allocate(512);
+  CHECK_FALSE(memory.allocate_reserved(b));
+  memory.release(c);
+  CHECK(memory.allocate_reserved(b));
+}
+
 TEST_CASE("find knows what an address belongs to") {
   GlobalMemory memory(1 << 20);
   const uint64_t a = memory.allocate(1000, "first"), b = memory.allocate(2000, "second");
