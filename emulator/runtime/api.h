@@ -22,6 +22,7 @@ cudaError_t answer(Needs needs, Body&& body) noexcept {
   try {
     if (Queue::inside()) return remember(cudaErrorNotPermitted);  // a host function may not call CUDA
     Runtime& runtime = Runtime::get();
+    runtime.initialise_driver();
     if (needs == Needs::context && runtime.sticky_error() != cudaSuccess) return remember(runtime.sticky_error());
     Queue::learned() = false;
     body(runtime);
