@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "emulator/machine/align.h"
 #include "emulator/machine/grid.h"
 #include "emulator/machine/reserved_shared.h"
 
@@ -19,7 +20,7 @@ Cta::~Cta() = default;
 void Cta::start() {
   const Grid& grid = cluster.grid;
   // Shared memory, and threads' stacks, start undefined: bytes that make a NaN of every 16-bit and 32-bit float.
-  window.assign(window_bytes, std::byte{0xFF});
+  window.assign(align_up(window_bytes, kSharedGranule), std::byte{0xFF});
   std::fill_n(window.begin() + kGroupsOffset, kGroupsBytes, std::byte{0});
   uint32_t threads = static_cast<uint32_t>(grid.config.block.count());
   for (uint32_t first = 0; first < threads; first += kLanes)

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "emulator/machine/align.h"
 #include "emulator/machine/cluster.h"
 #include "emulator/machine/grid.h"
 #include "emulator/machine/reserved_shared.h"
@@ -48,13 +49,18 @@ std::byte* Cluster::shared(uint32_t address, uint64_t bytes, Access access) {
   uint32_t offset = shared_offset(address);
   uint32_t reserved = grid.device.chip().shared_reserved_bytes;
   const bool of_groups = offset >= kGroupsOffset && offset + bytes <= kGroupsOffset + kGroupsBytes;
-  if ((offset < reserved && !of_groups) || offset + bytes > cta.window_bytes)
-    throw Trap(
-        FaultCode::illegal_address,
+  const uint64_t end = offset + bytes;
+  // libcu++ has atomics of 8 and 16 bits in the 32-bit word around them, also at the end of a variable.
+  const bool outside = (offset < reserved && !of_groups) || end > align_up(cta.window_bytes, 4);
+  if (outside) {
+    const std::string what =
         fmt::format("{} of {} bytes at shared address {:#x}: the CTA's shared memory is {:#x} to {:#x} ({} bytes)",
                     access == Access::read ? "read" : "write", bytes, address, reserved, cta.window_bytes - 1,
-                    cta.window_bytes - reserved),
-        "PTX ISA, shared state space");
+                    cta.window_bytes - reserved);
+    if (offset < reserved || end > cta.window.size() || grid.device.options().strict)
+      throw Trap(FaultCode::illegal_address, what, "PTX ISA, shared state space");
+    remark(current_, what + fmt::format("; chips give it in pieces of {} bytes and let this pass", kSharedGranule));
+  }
   if (gone(cta)) {
     if (access != Access::write || bytes > dropped_.size() || !drops(cta, current_, "a store"))
       refuse_gone(cta, "shared memory is used");

@@ -9,4 +9,8 @@ namespace emu {
 inline constexpr uint32_t kGroupsOffset = 0;   ///< on an H200, whose %reserved_smem_offset_end is behind it
 inline constexpr uint32_t kGroupsBytes = 288;  ///< cooperative_groups/details/memory.h; zeros at first, as on an H200
 
+/// A CTA is given shared memory in multiples of this (an H200: accesses up to the next multiple pass, those after it
+/// fault).
+inline constexpr uint32_t kSharedGranule = 128;
+
 }  // namespace emu

@@ -3,8 +3,10 @@
 #include <bit>
 
 #include "emulator/machine/address.h"
+#include "emulator/machine/align.h"
 #include "emulator/machine/cluster.h"
 #include "emulator/machine/grid.h"
+#include "emulator/machine/reserved_shared.h"
 
 namespace emu {
 
@@ -114,8 +116,8 @@ uint64_t Warp::value(const WarpValue& value, uint32_t lane) const {
     case What::dynamic_smem_size:
       return grid.config.dynamic_shared_bytes;
     case What::total_smem_size:
-      // PTX ISA, %total_smem_size: in units of allocation, 128 bytes.
-      return (cta.window_bytes - grid.device.chip().shared_reserved_bytes + 127) / 128 * 128;
+      // PTX ISA, %total_smem_size: in units of allocation.
+      return align_up(cta.window_bytes - grid.device.chip().shared_reserved_bytes, kSharedGranule);
     case What::aggr_smem_size:
       return cta.window_bytes;
     case What::zero:

@@ -24,6 +24,7 @@ cudaError_t answer(Needs needs, Body&& body) noexcept {
   try {
     if (Queue::inside()) return remember(cudaErrorNotPermitted);  // a host function may not call CUDA
     Runtime& runtime = Runtime::get();
+    runtime.initialise_driver();
     if (needs != Needs::nothing && runtime.sticky_error() != cudaSuccess) return remember(runtime.sticky_error());
     if (needs == Needs::no_capture) runtime.streams.refuse_unsafe_call();
     Queue::learned() = false;

@@ -17,11 +17,11 @@ cudaError_t cudaDriverGetVersion(int* version) {
   });
 }
 
+// Alone among the runtime's functions, this one leaves the driver as it is.
 cudaError_t cudaRuntimeGetVersion(int* version) {
-  return answer(Needs::nothing, [&](Runtime&) {
-    require(version != nullptr);
-    *version = CUDART_VERSION;
-  });
+  if (!version) return remember(cudaErrorInvalidValue);
+  *version = CUDART_VERSION;
+  return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
@@ -88,6 +88,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 
 cudaError_t cudaDeviceSynchronize() {
   return answer([&](Runtime& runtime) {
+    runtime.device();
     runtime.streams.refuse_while_capturing();
     runtime.queue.wait_all();
   });
@@ -115,6 +116,7 @@ cudaError_t cudaGetDeviceFlags(unsigned* flags) {
 
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
   return answer([&](Runtime& runtime) {
+    runtime.device();
     require(value && static_cast<unsigned>(limit) < runtime.settings.limits.size());
     const auto& found = runtime.settings.limits[limit];
     require(found.has_value(), cudaErrorUnsupportedLimit);
@@ -166,7 +168,8 @@ cudaError_t cudaCtxResetPersistingL2Cache() {
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* lowest, int* highest) {
-  return answer([&](Runtime&) {
+  return answer([&](Runtime& runtime) {
+    runtime.device();
     if (lowest) *lowest = kLowestPriority;
     if (highest) *highest = kHighestPriority;
   });

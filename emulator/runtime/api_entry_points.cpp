@@ -20,6 +20,14 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
   });
 }
 
+// The same for our libcuda.so.1: what a program asks that library for must not initialise the driver, as the runtime's
+// functions do.
+extern "C" __attribute__((visibility("default"))) void* __cudaDriverFunction(const char* name, unsigned version) {
+  bool too_new = false;
+  const DriverFunction* found = find_driver_function(name, version, too_new);
+  return found ? found->address : nullptr;
+}
+
 cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
                                     cudaDriverEntryPointQueryResult* status) {
   return cudaGetDriverEntryPointByVersion(symbol, function, CUDART_VERSION, flags, status);

@@ -55,6 +55,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return answer(Needs::no_capture, [&](Runtime& runtime) {
+    runtime.device();
     const auto in = runtime.streams.find(stream);
     runtime.streams.refuse_while_capturing(*in);
     require(runtime.queue.done(runtime.streams.last_of(*in)), cudaErrorNotReady);

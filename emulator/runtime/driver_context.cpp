@@ -19,7 +19,6 @@ CUcontext primary_context() {
 
 namespace {
 
-std::atomic<bool> initialised = false;
 std::atomic<int> retained = 0;
 std::atomic<unsigned> context_flags = 0;
 thread_local std::vector<CUcontext> context_stack;
@@ -32,13 +31,14 @@ CUcontext current() {
 
 CUresult init(unsigned flags) {
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  initialised = true;
+  Runtime::get().initialise_driver();
   return CUDA_SUCCESS;
 }
 
 CUresult driver_version(int* version) {
-  const ForgetErrors keep;
-  return to_result(cudaDriverGetVersion(version));
+  if (!version) return CUDA_ERROR_INVALID_VALUE;
+  *version = CUDA_VERSION;
+  return CUDA_SUCCESS;
 }
 
 /// For what needs the device but no context.
@@ -154,12 +154,14 @@ CUresult primary_state(CUdevice device, unsigned* flags, int* active) {
   });
 }
 
+// A context of some SMs only, or one that shares its work with a graphics API, is refused as an H200 without MPS does.
 CUresult context_create(CUcontext* context, CUctxCreateParams* parameters, unsigned flags, CUdevice device) {
   return device_call(device, [&] {
-    // Affinities to a part of the device and ways into other systems are not emulated; to ask for none is fine.
-    const bool asks =
-        parameters && (parameters->execAffinityParams || parameters->numExecAffinityParams || parameters->cigParams);
-    if (!context || asks) return cudaErrorInvalidValue;
+    if (!context) return cudaErrorInvalidValue;
+    const CUctxCreateParams wanted = parameters ? *parameters : CUctxCreateParams{};
+    if (wanted.cigParams) return wanted.execAffinityParams ? cudaErrorNotSupported : cudaErrorInvalidValue;
+    if (wanted.numExecAffinityParams != 0)
+      return wanted.execAffinityParams ? cudaErrorUnsupportedExecAffinity : cudaErrorInvalidValue;
     context_flags = flags;
     *context = primary_context();
     context_stack.push_back(primary_context());
@@ -171,10 +173,10 @@ CUresult context_create_old(CUcontext* context, unsigned flags, CUdevice device)
   return context_create(context, nullptr, flags, device);
 }
 
-CUresult context_create_with_affinity(CUcontext* context, CUexecAffinityParam*, int parameters, unsigned flags,
+CUresult context_create_with_affinity(CUcontext* context, CUexecAffinityParam* affinity, int count, unsigned flags,
                                       CUdevice device) {
-  if (parameters != 0) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
-  return context_create(context, nullptr, flags, device);
+  CUctxCreateParams parameters{.execAffinityParams = affinity, .numExecAffinityParams = count, .cigParams = nullptr};
+  return context_create(context, &parameters, flags, device);
 }
 
 CUresult context_destroy(CUcontext context) {
@@ -360,7 +362,7 @@ CUresult replace_address(CUtensorMap* map, void* address) {
 }  // namespace
 
 CUresult driver_state(bool needs_context) {
-  if (!initialised && !Runtime::get().has_context()) return CUDA_ERROR_NOT_INITIALIZED;
+  if (!Runtime::get().driver_initialised()) return CUDA_ERROR_NOT_INITIALIZED;
   if (needs_context && !current()) return CUDA_ERROR_INVALID_CONTEXT;
   return CUDA_SUCCESS;
 }

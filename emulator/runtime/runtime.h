@@ -31,6 +31,10 @@ class Runtime {
   /// The device. The first call makes the context, and is where a program is refused that has no PTX for the chip.
   Device& device();
 
+  /// cuInit. What the runtime is asked does it too, but for its version and errors.
+  void initialise_driver() { driver_initialised_.store(true, std::memory_order_release); }
+  bool driver_initialised() const { return driver_initialised_.load(std::memory_order_acquire); }
+
   bool has_context() const { return has_context_.load(std::memory_order_acquire); }
 
   /// What is at `address` as far as calls have been issued: memory of a graph is there from the issue of the launch
@@ -74,7 +78,7 @@ class Runtime {
   std::unique_ptr<Options> options_;
   const Chip* chip_ = nullptr;
   std::unique_ptr<Device> device_;
-  std::atomic<bool> has_context_ = false;
+  std::atomic<bool> has_context_ = false, driver_initialised_ = false;
   std::atomic<int> sticky_ = cudaSuccess;
 };
 

@@ -1,7 +1,9 @@
 // Loads and stores. PTX ISA, "Data Movement and Conversion Instructions": ld, st, and the widths of registers in "Type
 // Checking of operands"; alignment: "Addresses as Operands".
 
-#include "tests/probes/probe.h"
+#include <fmt/format.h>
+
+#include "tests/probes/everywhere.h"
 
 namespace {
 
@@ -324,7 +326,7 @@ TEST_CASE("accesses that belong to nobody are faults") {
   const char* kMapped = "what lies behind an allocation is mapped on a GPU, and not refused";
   CHECK_THAT(fault("mov.b64 %d0, 16; ld.global.u32 %r0, [%d0];"), test::contains("null pointer"));
   CHECK_THAT(fault("st.global.u32 [%d0+2048], %r0;", 700, kMapped), test::contains("2048 bytes"));
-  CHECK_THAT(fault("ld.shared.u32 %r0, [tile+64];", 700, kMapped), test::contains("shared"));
+  CHECK_THAT(fault("ld.shared.u32 %r0, [tile+128];"), test::contains("shared"));
   const char* kChance = "the lower half of a pointer names a rank by chance";
   CHECK_THAT(fault("ld.shared.u32 %r0, [%d0];", 700, kChance), test::contains("cvta.to.shared"));
   CHECK_THAT(fault("mov.b32 %r0, 0x3000400; ld.shared::cluster.u32 %r0, [%r0];", 715), test::contains("CTA 3"));
@@ -352,4 +354,32 @@ TEST_CASE("prefetches touch nothing; discard and applypriority want a line of gl
   CHECK_THAT(probe::fault("ld.param.u64 %d0, [p0]; discard.global.L2 [%d0+4], 128;",
                           {.apart = "PTX ISA, discard: a multiple of 128; an H200 does not mind"}),
              test::contains("multiple of 128"));
+}
+
+TEST_CASE("a CTA is given shared memory in pieces of 128 bytes; what lies beyond its own is used with a note") {
+  const probe::Shape shape{.block = {1, 1, 1}, .dynamic_shared_bytes = 102};
+  const auto store_at = [&](int offset, bool strict = false) {
+    emu::Options options;
+    options.strict = strict;
+    const std::string body = fmt::format(R"(
+    ld.param.u64 %d0, [p0];
+    mov.u32 %r0, 7;
+    st.shared.u32 [dynamic+{}], %r0;
+    ld.shared.u32 %r1, [dynamic+{}];
+    st.global.u32 [%d0], %r1;
+)",
+                                         offset, offset);
+    return probe::launch_with(options, probe::kernel(body, 1, ".extern .shared .align 4 .b8 dynamic[];"), 4, {}, shape);
+  };
+  const auto seven = probe::bytes_of(std::vector<uint32_t>{7});
+  for (const bool strict : {false, true})  // the last word that holds bytes of its own
+    CHECK(store_at(100, strict) == probe::Ending{.bytes = seven, .report = {}});
+  for (const int offset : {104, 124}) {
+    const probe::Ending ending = store_at(offset);
+    CHECK(ending.bytes == seven);
+    CHECK_THAT(ending.remarks, test::contains("0x400 to 0x465 (102 bytes); chips give it in pieces of 128 bytes"));
+    CHECK_THAT(store_at(offset, true).report, test::contains("the CTA's shared memory is 0x400 to 0x465 (102 bytes)"));
+  }
+  CHECK_THAT(store_at(128).report, test::contains("write of 4 bytes at shared address 0x480"));
+  CHECK(store_at(128).error == 700);
 }

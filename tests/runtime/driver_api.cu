@@ -3,6 +3,7 @@
 
 #include <cuda.h>
 #include <cudaTypedefs.h>
+#include <dlfcn.h>
 
 #include "check.h"
 
@@ -437,7 +438,77 @@ static void pools_and_streams() {
   expect_result(entry<PFN_cuStreamDestroy_v4000>("cuStreamDestroy")(stream), CUDA_SUCCESS);
 }
 
+// Which functions of the runtime initialise the driver, and which make the context.
+static void what_the_runtime_starts() {
+  const auto in_fresh_process = [](auto&& body) {
+    in_child([&] {
+      void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+      const auto get = reinterpret_cast<PFN_cuDeviceGet_v2000>(dlsym(driver, "cuDeviceGet"));
+      const auto current = reinterpret_cast<PFN_cuCtxGetCurrent_v4000>(dlsym(driver, "cuCtxGetCurrent"));
+      body(
+          [get] {
+            CUdevice device;
+            return get(&device, 0);
+          },
+          [current] {
+            CUcontext context = nullptr;
+            current(&context);
+            return context != nullptr;
+          });
+    });
+  };
+  int number = 0;
+  in_fresh_process([&](auto use_driver, auto) {
+    expect_success(cudaRuntimeGetVersion(&number));
+    expect_result(use_driver(), CUDA_ERROR_NOT_INITIALIZED);
+    expect_success(cudaDriverGetVersion(&number));
+    expect_result(use_driver(), CUDA_SUCCESS);
+  });
+  in_fresh_process([&](auto use_driver, auto has_context) {
+    expect_success(cudaGetDeviceCount(&number));
+    expect_result(use_driver(), CUDA_SUCCESS);
+    expect(!has_context(), "counting devices makes no context");
+    expect_success(cudaDeviceSynchronize());
+    expect(has_context(), "cudaDeviceSynchronize makes the context");
+  });
+  in_fresh_process([&](auto, auto has_context) {
+    expect_success(cudaStreamQuery(nullptr));
+    expect(has_context(), "cudaStreamQuery makes the context");
+  });
+  in_fresh_process([&](auto, auto has_context) {
+    expect_success(cudaDeviceGetStreamPriorityRange(nullptr, nullptr));
+    expect(has_context(), "cudaDeviceGetStreamPriorityRange makes the context");
+  });
+  in_fresh_process([&](auto, auto has_context) {
+    size_t bytes;
+    expect_success(cudaDeviceGetLimit(&bytes, cudaLimitStackSize));
+    expect(has_context(), "cudaDeviceGetLimit makes the context");
+  });
+}
+
+static void contexts() {
+  const auto create = entry<PFN_cuCtxCreate_v12050>("cuCtxCreate", 12050);
+  const auto create_with_affinity = entry<PFN_cuCtxCreate_v11040>("cuCtxCreate", 11040);
+  CUexecAffinityParam few{.type = CU_EXEC_AFFINITY_TYPE_SM_COUNT, .param = {.smCount = {8}}};
+  CUctxCigParam graphics{};
+  const auto expect_context = [&](CUctxCreateParams parameters, CUresult wanted) {
+    CUcontext context;
+    expect_result(create(&context, &parameters, 0, 0), wanted);
+    if (!parameters.cigParams)
+      expect_result(
+          create_with_affinity(&context, parameters.execAffinityParams, parameters.numExecAffinityParams, 0, 0),
+          wanted);
+  };
+  expect_context({}, CUDA_SUCCESS);
+  expect_context({&few, 0, nullptr}, CUDA_SUCCESS);
+  expect_context({&few, 1, nullptr}, CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
+  expect_context({nullptr, 1, nullptr}, CUDA_ERROR_INVALID_VALUE);
+  expect_context({nullptr, 0, &graphics}, CUDA_ERROR_INVALID_VALUE);
+  expect_context({&few, 1, &graphics}, CUDA_ERROR_NOT_SUPPORTED);
+}
+
 int main() {
+  what_the_runtime_starts();
   modules();
   device();
   tensor_maps();
@@ -448,5 +519,6 @@ int main() {
   rows_and_slices();
   what_pointers_are();
   pools_and_streams();
+  contexts();
   return result();
 }

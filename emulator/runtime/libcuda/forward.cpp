@@ -13,8 +13,7 @@
 namespace emu::libcuda {
 namespace {
 
-// cudaGetDriverEntryPointByVersion; the toolkit's runtime headers are not needed for it.
-using Find = int (*)(const char* symbol, void** function, unsigned version, unsigned long long flags, int* status);
+using Find = void* (*)(const char* name, unsigned version);
 
 void say(const std::string& line) {
   std::fflush(stdout);
@@ -39,7 +38,7 @@ Find load() {
   // By path: another library of that name may be in the process already.
   const std::string path = folder_of_this_library() + "/libcudart.so.13";
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  void* function = library ? dlsym(library, "cudaGetDriverEntryPointByVersion") : nullptr;
+  void* function = library ? dlsym(library, "__cudaDriverFunction") : nullptr;
   if (!function) refuse("libcuda.so.1 needs the emulator's libcudart.so.13 beside it: " + std::string(dlerror()));
   return reinterpret_cast<Find>(function);
 }
@@ -48,9 +47,7 @@ Find load() {
 
 void* find(const char* name, unsigned version) {
   static const Find lookup = load();
-  void* function = nullptr;
-  int status = 0;
-  return lookup(name, &function, version, 0, &status) == 0 ? function : nullptr;
+  return lookup(name, version);
 }
 
 CUresult refuse_own_runtime(const void* caller) {
