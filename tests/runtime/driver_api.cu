@@ -302,17 +302,6 @@ static void linking_what_is_refused() {
   expect_result(destroy(state), CUDA_SUCCESS);
 }
 
-static void contexts() {
-  const auto create = entry<PFN_cuCtxCreate_v12050>("cuCtxCreate", 13000);
-  const auto destroy = entry<PFN_cuCtxDestroy_v4000>("cuCtxDestroy");
-  CUcontext context = nullptr;
-  CUctxCreateParams nothing{};
-  expect_result(create(&context, nullptr, 0, 0), CUDA_SUCCESS);
-  expect_result(destroy(context), CUDA_SUCCESS);
-  expect_result(create(&context, &nothing, 0, 0), CUDA_SUCCESS);
-  expect_result(destroy(context), CUDA_SUCCESS);
-}
-
 static void rows_and_slices() {
   const auto alloc = entry<PFN_cuMemAlloc_v3020>("cuMemAlloc");
   const auto to_host = entry<PFN_cuMemcpyDtoH_v3020>("cuMemcpyDtoH");
@@ -515,7 +504,6 @@ int main() {
   libraries();
   linking();
   linking_what_is_refused();
-  contexts();
   rows_and_slices();
   what_pointers_are();
   pools_and_streams();
