@@ -169,9 +169,11 @@ void Device::remark(const std::string& text) {
 std::string Device::take_remarks() {
   std::lock_guard lock(print_mutex_);
   std::string out;
-  for (const auto& [text, times] : std::exchange(remarks_, {}))
+  for (const auto& [text, times] : std::exchange(remarks_, {})) {
+    if (!told_.insert(text).second) continue;
     out += fmt::format("========= Emulated {}: note: {}{}\n", chip_.device_name.substr(7, 4), text,
                        times == 1 ? "" : fmt::format(" ({} times)", times));
+  }
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -95,7 +96,8 @@ class Device {
   void print(std::string_view text);
   std::string take_printed();
 
-  /// What went well here and on the chip, but by luck: kept with its count until somebody takes it, a line each.
+  /// What went well here and on the chip, but by luck: kept with its count until somebody takes it, a line each. What
+  /// has been taken before is not told again, however many launches bring it.
   void remark(const std::string& text);
   std::string take_remarks();
 
@@ -120,6 +122,7 @@ class Device {
   std::mutex print_mutex_;
   std::string printed_;
   std::map<std::string, uint64_t> remarks_;
+  std::set<std::string> told_;
 };
 
 }  // namespace emu
