@@ -265,6 +265,7 @@ cudaError_t instantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long 
       throw ApiError{cudaErrorNotSupported,
                      "a graph with nodes that allocate or free memory has one executable graph at a time: destroy it "
                      "(cudaGraphExecDestroy), or update it (cudaGraphExecUpdate)"};
+    runtime.graph_memory.instantiated(made->steps);
     *exec = runtime.graphs.adopt(std::move(made));
   });
 }
@@ -768,7 +769,9 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGra
   return answer([&](Runtime& runtime) {
     auto& steps = runtime.graphs.find(exec).steps;
     const auto from = runtime.graphs.find(graph);
-    from->require_not_given();
+    if (from->given)
+      throw ApiError{cudaErrorInvalidValue,
+                     "cudaGraphExecUpdate: from a graph that was given to a parent: update from the parent"};
     const auto fresh = steps_of(*from);
     cudaGraphExecUpdateResultInfo result{};
     const auto differs = std::ranges::mismatch(steps, fresh, {}, &GraphExec::Step::type, &GraphExec::Step::type);
