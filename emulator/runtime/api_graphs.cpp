@@ -721,7 +721,7 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* exec, cudaGraph_t gr
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
-  return answer([&](Runtime& runtime) { runtime.graphs.destroy(exec); });
+  return answer(Needs::no_capture, [&](Runtime& runtime) { runtime.graphs.destroy(exec); });
 }
 cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long* flags) {
   return answer([&](Runtime& runtime) {

@@ -14,7 +14,10 @@ void** to_pointer(CUdeviceptr* address) {
 }
 
 CUresult alloc(CUdeviceptr* address, size_t bytes) {
-  return driver([&] { return bytes ? cudaMalloc(to_pointer(address), bytes) : cudaErrorInvalidValue; });
+  return driver([&] {
+    if (bytes) return cudaMalloc(to_pointer(address), bytes);
+    return answer(Needs::no_capture, [](Runtime&) { throw ApiError{cudaErrorInvalidValue}; });
+  });
 }
 CUresult alloc_pitch(CUdeviceptr* address, size_t* pitch, size_t width, size_t height, unsigned) {
   return driver([&] { return cudaMallocPitch(to_pointer(address), pitch, width, height); });

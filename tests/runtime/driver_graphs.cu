@@ -99,15 +99,19 @@ static void capture() {
 
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   CUdeviceptr memory = 0;
-  expect_done(
-      entry<PFN_cuStreamBeginCapture_v10010>("cuStreamBeginCapture")(bench.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  const auto begin = entry<PFN_cuStreamBeginCapture_v10010>("cuStreamBeginCapture");
+  expect_done(begin(bench.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
   const auto exchange = entry<PFN_cuThreadExchangeStreamCaptureMode_v10010>("cuThreadExchangeStreamCaptureMode");
   const auto allocate = entry<PFN_cuMemAlloc_v3020>("cuMemAlloc");
   expect_done(exchange(&mode));
   expect_done(allocate(&memory, 256));
   expect_done(exchange(&mode));
-  expect_result(allocate(&memory, 256), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-  expect_result(end(bench.stream, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  for (const size_t bytes : {256, 0}) {
+    expect_result(allocate(&memory, bytes), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    expect_result(end(bench.stream, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    if (bytes) expect_done(begin(bench.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  }
+  expect_result(allocate(&memory, 0), CUDA_ERROR_INVALID_VALUE);
 }
 
 static void built_by_hand() {
