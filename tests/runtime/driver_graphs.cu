@@ -331,6 +331,9 @@ static void words_in_streams() {
   expect_result(write(bench.stream, word, 5, unordered), CUDA_ERROR_INVALID_VALUE);
   expect_result(write_64(bench.stream, word + 8, 5, unordered), CUDA_ERROR_INVALID_VALUE);
   expect_result(wait(bench.stream, word, 5, 17), CUDA_ERROR_INVALID_VALUE);
+  // Those of before CUDA 11.7 are there, and have to be enabled when the driver is loaded.
+  const auto old = entry<PFN_cuStreamWriteValue32_v8000>("cuStreamWriteValue32", 8000);
+  expect_result(old(bench.stream, word, 5, CU_STREAM_WRITE_VALUE_DEFAULT), CUDA_ERROR_NOT_SUPPORTED);
 
   for (const auto attribute :
        {CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR}) {
