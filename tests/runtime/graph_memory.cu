@@ -259,6 +259,10 @@ static void no_copies() {
     cudaGraphNodeParams itself = what;
     expect_error(cudaGraphAddNode(&child, graph, nullptr, nullptr, 0, &itself), cudaErrorInvalidValue);
   }
+  cudaGraphNodeParams in_use = what;
+  expect_success(cudaGraphInstantiate(&exec, graph, 0));
+  expect_error(cudaGraphAddNode(&child, parent, nullptr, nullptr, 0, &in_use), cudaErrorNotSupported);
+  expect_success(cudaGraphExecDestroy(exec));
   expect_success(cudaGraphAddNode(&child, parent, nullptr, nullptr, 0, &what));
   cudaGraphNodeParams again = what;
   expect_error(cudaGraphAddNode(&freed, graph, nullptr, nullptr, 0, &again), cudaErrorNotSupported);  // twice
