@@ -144,7 +144,7 @@ cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
 }
 
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     require(config >= cudaFuncCachePreferNone && config <= cudaFuncCachePreferEqual);
     runtime.settings.cache_config = config;
   });

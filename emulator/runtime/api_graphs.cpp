@@ -154,6 +154,14 @@ cudaError_t add_with(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNo
   });
 }
 
+/// For a graph that uses memory.
+void require_no_exec(Runtime& runtime, const Graph& graph) {
+  if (runtime.graphs.is_instantiated(graph))
+    throw ApiError{cudaErrorNotSupported,
+                   "a graph with nodes that allocate or free memory has one executable graph at a time, and none when "
+                   "it is given to a parent: destroy it (cudaGraphExecDestroy), or update it (cudaGraphExecUpdate)"};
+}
+
 /// A node that does what another graph does: a copy of it or, given away, that graph itself.
 cudaError_t add_child(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs, size_t count,
                       const cudaChildGraphNodeParams& child) {
@@ -165,7 +173,10 @@ cudaError_t add_child(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphN
     what.child = runtime.graphs.find(child.graph);
     what.child->require_not_given();
     if (given) {
-      if (what.child->uses_memory()) runtime.graphs.find(graph)->require_not_given();
+      if (what.child->uses_memory()) {
+        runtime.graphs.find(graph)->require_not_given();
+        require_no_exec(runtime, *what.child);
+      }
       require(runtime.graphs.has(child.graph));
       if (what.child->holds(*runtime.graphs.find(graph)))
         throw ApiError{cudaErrorInvalidValue, "a graph cannot be given to itself, nor to a child graph in it"};
@@ -261,10 +272,8 @@ cudaError_t instantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long 
     made->steps = steps_of(*of);
     made->flags = flags;
     made->made_of = of;
-    if (made->uses_memory() && runtime.graphs.is_instantiated(*of))
-      throw ApiError{cudaErrorNotSupported,
-                     "a graph with nodes that allocate or free memory has one executable graph at a time: destroy it "
-                     "(cudaGraphExecDestroy), or update it (cudaGraphExecUpdate)"};
+    if (made->uses_memory()) require_no_exec(runtime, *of);
+    runtime.graph_memory.instantiated(made->steps);
     *exec = runtime.graphs.adopt(std::move(made));
   });
 }
@@ -720,7 +729,7 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* exec, cudaGraph_t gr
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
-  return answer([&](Runtime& runtime) { runtime.graphs.destroy(exec); });
+  return answer(Needs::no_capture, [&](Runtime& runtime) { runtime.graphs.destroy(exec); });
 }
 cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long* flags) {
   return answer([&](Runtime& runtime) {
@@ -768,7 +777,9 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGra
   return answer([&](Runtime& runtime) {
     auto& steps = runtime.graphs.find(exec).steps;
     const auto from = runtime.graphs.find(graph);
-    from->require_not_given();
+    if (from->given)
+      throw ApiError{cudaErrorInvalidValue,
+                     "cudaGraphExecUpdate: from a graph that was given to a parent: update from the parent"};
     const auto fresh = steps_of(*from);
     cudaGraphExecUpdateResultInfo result{};
     const auto differs = std::ranges::mismatch(steps, fresh, {}, &GraphExec::Step::type, &GraphExec::Step::type);

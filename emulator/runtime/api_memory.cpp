@@ -14,6 +14,11 @@ uint64_t address_of(const void* pointer) {
   return reinterpret_cast<uint64_t>(pointer);
 }
 
+/// A capture does not forbid to allocate nothing.
+Needs unless_empty(size_t bytes) {
+  return bytes ? Needs::no_capture : Needs::context;
+}
+
 void* allocate(Runtime& runtime, size_t bytes, const char* what) {
   emu::GlobalMemory& memory = runtime.device().memory();
   uint64_t address = memory.allocate(bytes, what);
@@ -38,8 +43,10 @@ void allocate_from(Runtime& runtime, void** pointer, size_t bytes, cudaMemPool_t
   const auto in = runtime.streams.find(stream);
   runtime.pools.attribute(pool, cudaMemPoolAttrUsedMemCurrent);  // throws when there is no such pool
   runtime.device();
+  const bool as_node = runtime.streams.captures(*in);
+  if (!as_node) runtime.streams.refuse_unsafe_call();
   if (bytes == 0) return;
-  if (runtime.streams.captures(*in)) {
+  if (as_node) {
     cudaMemAllocNodeParams what{};
     what.poolProps.allocType = cudaMemAllocationTypePinned;
     what.poolProps.location = {cudaMemLocationTypeDevice, 0};
@@ -47,7 +54,6 @@ void allocate_from(Runtime& runtime, void** pointer, size_t bytes, cudaMemPool_t
     *pointer = add_allocation_node(runtime, *in, what);
     return;
   }
-  runtime.streams.refuse_unsafe_call();
   *pointer = allocate(runtime, bytes, "cudaMallocAsync");
   runtime.pools.allocated(pool, address_of(*pointer), bytes);
 }
@@ -55,7 +61,7 @@ void allocate_from(Runtime& runtime, void** pointer, size_t bytes, cudaMemPool_t
 }  // namespace
 
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
-  return answer(bytes ? Needs::no_capture : Needs::context, [&](Runtime& runtime) {
+  return answer(unless_empty(bytes), [&](Runtime& runtime) {
     require(pointer != nullptr);
     *pointer = nullptr;
     runtime.device();
@@ -104,7 +110,7 @@ cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
 }
 
 cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags) {
-  return answer(Needs::no_capture, [&](Runtime& runtime) {
+  return answer(unless_empty(bytes), [&](Runtime& runtime) {
     constexpr unsigned known = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
     require(pointer && (flags & ~known) == 0);
     *pointer = nullptr;
@@ -123,7 +129,7 @@ cudaError_t cudaFreeHost(void* pointer) {
 }
 
 cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags) {
-  return answer(Needs::no_capture, [&](Runtime& runtime) {
+  return answer(unless_empty(bytes), [&](Runtime& runtime) {
     require(pointer && (flags == cudaMemAttachGlobal || flags == cudaMemAttachHost));
     *pointer = nullptr;
     emu::Device& device = runtime.device();
@@ -206,9 +212,10 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
   return answer([&](Runtime& runtime) {
     const auto in = runtime.streams.find(stream);
     emu::Device& device = runtime.device();
+    const bool as_node = runtime.streams.captures(*in);
+    if (!as_node) runtime.streams.refuse_unsafe_call();
     if (!pointer) return;
-    if (runtime.streams.captures(*in)) return add_free_node(runtime, *in, pointer);
-    runtime.streams.refuse_unsafe_call();
+    if (as_node) return add_free_node(runtime, *in, pointer);
     const uint64_t address = address_of(pointer);
     if (const auto memory = runtime.graph_memory.begin_free(address)) {
       runtime.streams.submit(*in, [&runtime, memory] { runtime.graph_memory.release(*memory); });
@@ -241,7 +248,7 @@ cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
 }
 
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     require_device(device);
     runtime.pools.set_current(pool);
   });
@@ -256,7 +263,7 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* prope
 }
 
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
-  return answer([&](Runtime& runtime) { runtime.pools.destroy(pool); });
+  return answer(Needs::no_capture, [&](Runtime& runtime) { runtime.pools.destroy(pool); });
 }
 
 // Nothing is kept back, so there is nothing to trim.
@@ -287,7 +294,7 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
 }
 
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* descriptions, size_t count) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     runtime.pools.attribute(pool, cudaMemPoolAttrUsedMemCurrent);
     require(descriptions || count == 0);
     for (size_t i = 0; i < count; ++i) {
@@ -298,7 +305,7 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* de
 }
 
 cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool, cudaMemLocation* location) {
-  return answer([&](Runtime& runtime) {
+  return answer(Needs::no_capture, [&](Runtime& runtime) {
     runtime.pools.attribute(pool, cudaMemPoolAttrUsedMemCurrent);
     require(flags && location && location->type == cudaMemLocationTypeDevice && location->id == 0);
     *flags = cudaMemAccessFlagsProtReadWrite;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/ptx/parser.h"
 #include "emulator/runtime/driver_table.h"
 
 namespace emu::runtime {
@@ -40,9 +41,18 @@ void note_options(Linking& linking, unsigned count, const CUjit_option* options,
       linking.message_sizes.push_back(&values[i]);
 }
 
+void require_syntax(const std::string& text) {
+  require_ptx(text);
+  try {
+    ptx::parse(text, "PTX");
+  } catch (const ptx::ParseError& error) {
+    throw ApiError{cudaErrorInvalidPtx, fmt::format("the PTX cannot be linked: {}", error.what())};
+  }
+}
+
 // What is no code is left out, as an H200 does; without what only we refuse, nothing complete would come out.
 void add(Linking& linking, CUjitInputType type, std::string text) {
-  if (type == CU_JIT_INPUT_PTX) require_ptx(text);
+  if (type == CU_JIT_INPUT_PTX) require_syntax(text);
   if (type == CU_JIT_INPUT_PTX && !linking.input) {
     linking.input = std::move(text);
     return;

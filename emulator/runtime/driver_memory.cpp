@@ -14,7 +14,10 @@ void** to_pointer(CUdeviceptr* address) {
 }
 
 CUresult alloc(CUdeviceptr* address, size_t bytes) {
-  return driver([&] { return bytes ? cudaMalloc(to_pointer(address), bytes) : cudaErrorInvalidValue; });
+  return driver([&] {
+    if (bytes) return cudaMalloc(to_pointer(address), bytes);
+    return answer(Needs::no_capture, [](Runtime&) { throw ApiError{cudaErrorInvalidValue}; });
+  });
 }
 CUresult alloc_pitch(CUdeviceptr* address, size_t* pitch, size_t width, size_t height, unsigned) {
   return driver([&] { return cudaMallocPitch(to_pointer(address), pitch, width, height); });
@@ -136,7 +139,7 @@ CUresult pointer_attribute(void* value, CUpointer_attribute attribute, CUdevicep
       [&] { return answer([&](Runtime& runtime) { pointer_attribute_of(runtime, value, attribute, address); }); });
 }
 
-// Of a place that CUDA does not know, each attribute is zero, but for the device.
+// Of a place that CUDA does not know, most attributes are zero.
 CUresult pointer_attributes(unsigned count, CUpointer_attribute* attributes, void** values, CUdeviceptr address) {
   return driver([&] {
     return answer([&](Runtime& runtime) {
@@ -155,6 +158,12 @@ CUresult pointer_attributes(unsigned count, CUpointer_attribute* attributes, voi
           case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
             *static_cast<int*>(values[i]) = CU_DEVICE_INVALID;
             break;
+          case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+            *static_cast<void**>(values[i]) = found.hostPointer;
+            break;
+          case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+          case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+            break;  // left as they were
           case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
           case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
           case CU_POINTER_ATTRIBUTE_IS_MANAGED:

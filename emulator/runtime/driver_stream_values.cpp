@@ -90,10 +90,21 @@ CUresult wait_value(CUstream stream, CUdeviceptr address, Word value, unsigned f
   return submit<Word>(stream, address, [=](Runtime& runtime) { wait_for<Word>(runtime, address, value, flags); });
 }
 
+// The functions of before CUDA 11.7: a driver refuses them unless its module was loaded with NVreg_EnableStreamMemOPs
+// (CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1 says that it was not).
+template <class Word>
+CUresult not_enabled(CUstream, CUdeviceptr, Word, unsigned) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
 }  // namespace
 
 std::span<const DriverFunction> driver_functions_of_stream_values() {
   static const DriverFunction table[] = {
+      entry<PFN_cuStreamWriteValue32_v8000>("cuStreamWriteValue32", 8000, not_enabled<cuuint32_t>),
+      entry<PFN_cuStreamWaitValue32_v8000>("cuStreamWaitValue32", 8000, not_enabled<cuuint32_t>),
+      entry<PFN_cuStreamWriteValue64_v9000>("cuStreamWriteValue64", 9000, not_enabled<cuuint64_t>),
+      entry<PFN_cuStreamWaitValue64_v9000>("cuStreamWaitValue64", 9000, not_enabled<cuuint64_t>),
       entry<PFN_cuStreamWriteValue32_v11070>("cuStreamWriteValue32", 11070, write_value<cuuint32_t>),
       entry<PFN_cuStreamWaitValue32_v11070>("cuStreamWaitValue32", 11070, wait_value<cuuint32_t>),
       entry<PFN_cuStreamWriteValue64_v11070>("cuStreamWriteValue64", 11070, write_value<cuuint64_t>),

@@ -53,7 +53,7 @@ void Events::record(cudaEvent_t handle, Stream& stream, bool as_node) {
 
 std::shared_ptr<Events::Recorded> Events::recorded_to_wait_for(cudaEvent_t handle) {
   auto latest = recorded(handle);
-  if (latest) streams_.refuse_event_of(latest->capture);
+  if (latest) streams_.refuse_wait_for_event_of(latest->capture);
   streams_.refuse_unsafe_call();
   return latest;
 }

@@ -56,8 +56,8 @@ void Graph::require_no_memory() const {
 void Graph::require_not_given() const {
   if (given)
     throw ApiError{cudaErrorNotSupported,
-                   "a graph that was given to a parent is instantiated and updated from as part of that alone; it is "
-                   "nobody else's child, and gets no more nodes that allocate or free memory"};
+                   "a graph that was given to a parent is instantiated as part of that alone; it is nobody else's "
+                   "child, and gets no more nodes that allocate or free memory"};
 }
 
 std::shared_ptr<Graph> Graph::clone() const {

@@ -34,10 +34,16 @@ GraphMemory::Allocation GraphMemory::for_free_node(uint64_t address, const Graph
   Known& known = found->second;
   const bool owner = known.owner == &graph;
   // cudaGraphAddMemAllocNode: "not possible to free an allocation in both the owning graph and another graph".
-  if (owner ? known.freed_by_owner || known.freed_by_others : known.freed_by_owner)
+  if (owner ? known.instantiated || known.freed_by_owner || known.freed_by_others : known.freed_by_owner)
     throw ApiError{cudaErrorInvalidValue};
   (owner ? known.freed_by_owner : known.freed_by_others) = true;
   return allocation;
+}
+
+void GraphMemory::instantiated(std::span<const GraphExec::Step> steps) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& step : steps)
+    if (step.type == cudaGraphNodeTypeMemAlloc) known_.at(step.memory->address).instantiated = true;
 }
 
 std::vector<GraphMemory::Allocation> GraphMemory::begin_launch(std::span<const GraphExec::Step> steps,

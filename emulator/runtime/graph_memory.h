@@ -36,8 +36,10 @@ class GraphMemory {
 
   Allocation reserve(GlobalMemory& memory, uint64_t bytes, const Graph& graph);
   /// For a node of `graph` that frees. Throws cudaErrorInvalidValue unless the address is that of an allocation node,
-  /// and only its own graph, or only others free it.
+  /// and only its own graph, or only others free it; its own not once it was instantiated without.
   Allocation for_free_node(uint64_t address, const Graph& graph);
+  /// Takes note that a graph with these steps was instantiated.
+  void instantiated(std::span<const GraphExec::Step> steps);
 
   // ---- when something is issued: what the operations before it leave allocated
 
@@ -66,7 +68,7 @@ class GraphMemory {
   struct Known {
     std::weak_ptr<const GraphAllocation> allocation;
     const Graph* owner = nullptr;  // a name, never followed
-    bool freed_by_owner = false, freed_by_others = false;
+    bool instantiated = false, freed_by_owner = false, freed_by_others = false;
   };
   std::mutex mutex_;
   std::map<uint64_t, Known> known_;

@@ -208,7 +208,8 @@ void Streams::set_tail(Stream& stream, std::vector<GraphNode*> nodes, bool add) 
 
 void Streams::join(Stream& stream, const std::shared_ptr<Capture>& capture, const std::vector<GraphNode*>& nodes) {
   const std::lock_guard lock(mutex_);
-  if (!under_way(capture) || (stream.legacy && !stream.capture)) throw ApiError{cudaErrorCapturedEvent};
+  if (!under_way(capture)) throw ApiError{cudaErrorInvalidValue};
+  if (stream.legacy && !stream.capture) throw ApiError{cudaErrorCapturedEvent};
   if (stream.capture && stream.capture != capture) {
     stream.capture->valid = capture->valid = false;
     throw ApiError{cudaErrorStreamCaptureMerge};
@@ -221,12 +222,17 @@ void Streams::join(Stream& stream, const std::shared_ptr<Capture>& capture, cons
     if (std::ranges::find(stream.tail, node) == stream.tail.end()) stream.tail.push_back(node);
 }
 
-void Streams::refuse_event_of(const std::shared_ptr<Capture>& capture) {
+void Streams::refuse_event_of(const std::shared_ptr<Capture>& capture) const {
   const std::lock_guard lock(mutex_);
-  if (!capture) return;
-  if (!under_way(capture)) throw ApiError{cudaErrorInvalidValue};
-  capture->valid = false;
-  throw ApiError{cudaErrorCapturedEvent};
+  if (capture) throw ApiError{under_way(capture) ? cudaErrorCapturedEvent : cudaErrorInvalidValue};
+}
+
+void Streams::refuse_wait_for_event_of(const std::shared_ptr<Capture>& capture) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (capture) capture->valid = false;
+  }
+  refuse_event_of(capture);
 }
 
 void Streams::refuse_outside_work(Stream& stream) {

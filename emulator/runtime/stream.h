@@ -73,11 +73,14 @@ class Streams {
   };
   State capture_of(const Stream& stream) const;
   void set_tail(Stream& stream, std::vector<GraphNode*> nodes, bool add);
-  /// The stream's next node will need these, too; a stream that does not capture begins to, with them.
+  /// The stream's next node will need these, too; a stream that does not capture begins to, with them. Throws
+  /// cudaErrorInvalidValue when that capture is over.
   void join(Stream& stream, const std::shared_ptr<Capture>& capture, const std::vector<GraphNode*>& nodes);
   /// For what asks whether an event of `capture`, if it is of one, is reached, which it never is: throws
-  /// cudaErrorCapturedEvent and breaks the capture or, when that is over, cudaErrorInvalidValue.
-  void refuse_event_of(const std::shared_ptr<Capture>& capture);
+  /// cudaErrorCapturedEvent or, when that capture is over, cudaErrorInvalidValue.
+  void refuse_event_of(const std::shared_ptr<Capture>& capture) const;
+  /// The same of what would wait for it, which breaks the capture.
+  void refuse_wait_for_event_of(const std::shared_ptr<Capture>& capture);
   /// For an event that was recorded outside of the capture.
   void refuse_outside_work(Stream& stream);
 

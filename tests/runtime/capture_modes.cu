@@ -57,17 +57,22 @@ constexpr auto kRelaxed = cudaStreamCaptureModeRelaxed;
 
 static void which_calls() {
   Bench bench;
-  void *allocated = nullptr, *pooled = nullptr;
-  cudaMemPool_t pool, made;
+  void *allocated = nullptr, *pooled = nullptr, *empty = nullptr;
+  cudaMemPool_t pool, made, spare;
+  cudaMemLocation on_device{cudaMemLocationTypeDevice, 0};
+  const cudaMemAccessDesc access{on_device, cudaMemAccessFlagsProtReadWrite};
+  cudaMemAccessFlags flags;
   cudaGraph_t graph;
-  cudaGraphExec_t exec;
+  cudaGraphExec_t exec, before;
   uint64_t threshold = 0;
   const cudaMemPoolProps of_device{.allocType = cudaMemAllocationTypePinned,
                                    .location = {cudaMemLocationTypeDevice, 0}};
   static char registered[1 << 16];
   expect_success(cudaDeviceGetDefaultMemPool(&pool, 0));
   expect_success(cudaMallocAsync(&pooled, 256, bench.other));
+  expect_success(cudaMemPoolCreate(&spare, &of_device));
   expect_success(cudaGraphCreate(&graph, 0));
+  expect_success(cudaGraphInstantiate(&before, graph, 0));
   // In an order in which a relaxed capture allows each of them.
   const std::function<cudaError_t()> unsafe[] = {
       [&] { return cudaMalloc(&allocated, 256); },
@@ -79,6 +84,11 @@ static void which_calls() {
       [&] { return cudaMallocAsync(&allocated, 256, bench.other); },
       [&] { return cudaFreeAsync(pooled, bench.other); },
       [&] { return cudaMemPoolCreate(&made, &of_device); },
+      [&] { return cudaDeviceSetMemPool(0, pool); },
+      [&] { return cudaMemPoolSetAccess(spare, &access, 1); },
+      [&] { return cudaMemPoolGetAccess(&flags, spare, &on_device); },
+      [&] { return cudaMemPoolDestroy(spare); },
+      [&] { return cudaFreeAsync(nullptr, bench.other); },
       [&] { return cudaMemPoolTrimTo(pool, 0); },
       [&] { return cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold); },
       [&] { return cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold); },
@@ -87,7 +97,9 @@ static void which_calls() {
       [&] { return cudaStreamQuery(bench.other); },
       [&] { return cudaStreamSynchronize(bench.other); },
       [&] { return cudaGraphInstantiate(&exec, graph, 0); },
+      [&] { return cudaGraphExecDestroy(before); },
       [&] { return cudaDeviceSetLimit(cudaLimitStackSize, 2048); },
+      [&] { return cudaDeviceSetCacheConfig(cudaFuncCachePreferL1); },
       [&] { return cudaFree(nullptr); },
       [&] { return cudaFree(bench.memory); },
   };
@@ -96,6 +108,8 @@ static void which_calls() {
     bench.during(kGlobal, {}, call, false);
     bench.during(kThreadLocal, {}, call, false);
   }
+  bench.during(
+      kGlobal, {}, [&] { return cudaMallocAsync(&empty, 0, bench.other); }, false);
   expect_success(cudaMemset(bench.memory, 0, 4096));  // it was not freed
   expect_success(cudaStreamSynchronize(cudaStreamLegacy));
   for (const auto& call : unsafe) {
@@ -116,6 +130,8 @@ static void which_calls() {
   cudaStream_t stream;
   const std::function<cudaError_t()> safe[] = {
       [&] { return cudaMalloc(&allocated, 0); },
+      [&] { return cudaMallocHost(&allocated, 0); },
+      [&] { return cudaMallocManaged(&allocated, 0); },
       [&] { return cudaGraphLaunch(exec, bench.other); },
       [&] { return cudaEventCreate(&event); },
       [&] { return cudaEventElapsedTime(&milliseconds, bench.event, bench.event); },
@@ -167,10 +183,15 @@ static void events_of_a_capture() {
       expect_error(cudaStreamEndCapture(bench.capturing, &graph), cudaErrorStreamCaptureInvalidated);
       expect_error(cudaEventQuery(event), cudaErrorInvalidValue);
     }
+  float milliseconds = 0;
   expect_success(cudaStreamBeginCapture(bench.capturing, kRelaxed));
   expect_success(cudaEventRecord(event, bench.capturing));
+  expect_error(cudaEventElapsedTime(&milliseconds, bench.event, event), cudaErrorCapturedEvent);  // and breaks nothing
   expect_success(cudaStreamEndCapture(bench.capturing, &graph));
   expect_error(cudaEventQuery(event), cudaErrorInvalidValue);
+  expect_error(cudaEventElapsedTime(&milliseconds, bench.event, event), cudaErrorInvalidValue);
+  expect_error(cudaStreamWaitEvent(bench.other, event), cudaErrorInvalidValue);
+  expect_error(cudaStreamWaitEvent(cudaStreamLegacy, event), cudaErrorInvalidValue);
   expect_success(cudaEventRecord(event, bench.other));
   expect_success(cudaEventSynchronize(event));
   cudaGetLastError();

@@ -278,6 +278,8 @@ static void linking_what_is_refused() {
   };
   expect_result(create(0, nullptr, nullptr, &state), CUDA_SUCCESS);
   expect_result(add_text("junk"), CUDA_ERROR_INVALID_IMAGE);
+  expect_result(add_text(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { add.u32 %r1 %r2; }\n"),
+                CUDA_ERROR_INVALID_PTX);
   expect_result(complete(state, &code, nullptr), CUDA_SUCCESS);
   if (emulated()) expect_result(load(&module, code), CUDA_SUCCESS);
   expect_result(destroy(state), CUDA_SUCCESS);
@@ -370,27 +372,35 @@ static void what_pointers_are() {
   expect_result(get(&context, CU_POINTER_ATTRIBUTE_CONTEXT, buffer), CUDA_SUCCESS);
   expect_result(entry<PFN_cuCtxGetCurrent_v4000>("cuCtxGetCurrent")(&current), CUDA_SUCCESS);
   expect(context && context == current, "the context");
-  CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+  CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,      CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
                                   CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
-                                  CU_POINTER_ATTRIBUTE_IS_MANAGED};
+                                  CU_POINTER_ATTRIBUTE_IS_MANAGED,       CU_POINTER_ATTRIBUTE_DEVICE_POINTER};
   unsigned type = 77, managed = 77;
   int device = 77;
-  CUdeviceptr start = 77;
+  CUdeviceptr start = 77, on_device = 77;
   size_t bytes = 77;
-  void* values[] = {&type, &device, &start, &bytes, &managed};
-  expect_result(get_all(5, wanted, values, buffer + 100), CUDA_SUCCESS);
+  void* values[] = {&type, &device, &start, &bytes, &managed, &on_device};
+  expect_result(get_all(6, wanted, values, buffer + 100), CUDA_SUCCESS);
   expect(type == CU_MEMORYTYPE_DEVICE && device == 0 && start == buffer && bytes == 4096 && managed == 0,
          "of a buffer");
   int local = 0;
   expect_result(get(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, reinterpret_cast<CUdeviceptr>(&local)),
                 CUDA_ERROR_INVALID_VALUE);
-  expect_result(get_all(5, wanted, values, reinterpret_cast<CUdeviceptr>(&local)), CUDA_SUCCESS);
-  // Of nobody's memory.
+  // Of nobody's memory. Where it begins and ends is left open.
+  start = 78;
+  bytes = 78;
+  expect_result(get_all(6, wanted, values, reinterpret_cast<CUdeviceptr>(&local)), CUDA_SUCCESS);
   expect_equal(type, 0u);
   expect_equal(device, int{CU_DEVICE_INVALID});
-  expect_equal(start, CUdeviceptr{0});
-  expect_equal(bytes, size_t{0});
+  expect_equal(start, CUdeviceptr{78});
+  expect_equal(bytes, size_t{78});
   expect_equal(managed, 0u);
+  expect_equal(on_device, CUdeviceptr{0});
+  void* on_host = nullptr;
+  void* value_on_host = &on_host;
+  CUpointer_attribute host_pointer = CU_POINTER_ATTRIBUTE_HOST_POINTER;
+  expect_result(get_all(1, &host_pointer, &value_on_host, reinterpret_cast<CUdeviceptr>(&local)), CUDA_SUCCESS);
+  expect(on_host == &local, "memory of the host's own");
   expect_result(entry<PFN_cuMemFree_v3020>("cuMemFree")(buffer), CUDA_SUCCESS);
 }
 

@@ -99,15 +99,19 @@ static void capture() {
 
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   CUdeviceptr memory = 0;
-  expect_done(
-      entry<PFN_cuStreamBeginCapture_v10010>("cuStreamBeginCapture")(bench.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  const auto begin = entry<PFN_cuStreamBeginCapture_v10010>("cuStreamBeginCapture");
+  expect_done(begin(bench.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
   const auto exchange = entry<PFN_cuThreadExchangeStreamCaptureMode_v10010>("cuThreadExchangeStreamCaptureMode");
   const auto allocate = entry<PFN_cuMemAlloc_v3020>("cuMemAlloc");
   expect_done(exchange(&mode));
   expect_done(allocate(&memory, 256));
   expect_done(exchange(&mode));
-  expect_result(allocate(&memory, 256), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-  expect_result(end(bench.stream, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  for (const size_t bytes : {256, 0}) {
+    expect_result(allocate(&memory, bytes), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    expect_result(end(bench.stream, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    if (bytes) expect_done(begin(bench.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  }
+  expect_result(allocate(&memory, 0), CUDA_ERROR_INVALID_VALUE);
 }
 
 static void built_by_hand() {
@@ -327,6 +331,9 @@ static void words_in_streams() {
   expect_result(write(bench.stream, word, 5, unordered), CUDA_ERROR_INVALID_VALUE);
   expect_result(write_64(bench.stream, word + 8, 5, unordered), CUDA_ERROR_INVALID_VALUE);
   expect_result(wait(bench.stream, word, 5, 17), CUDA_ERROR_INVALID_VALUE);
+  // Those of before CUDA 11.7 are there, and have to be enabled when the driver is loaded.
+  const auto old = entry<PFN_cuStreamWriteValue32_v8000>("cuStreamWriteValue32", 8000);
+  expect_result(old(bench.stream, word, 5, CU_STREAM_WRITE_VALUE_DEFAULT), CUDA_ERROR_NOT_SUPPORTED);
 
   for (const auto attribute :
        {CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR}) {

@@ -259,6 +259,10 @@ static void no_copies() {
     cudaGraphNodeParams itself = what;
     expect_error(cudaGraphAddNode(&child, graph, nullptr, nullptr, 0, &itself), cudaErrorInvalidValue);
   }
+  cudaGraphNodeParams in_use = what;
+  expect_success(cudaGraphInstantiate(&exec, graph, 0));
+  expect_error(cudaGraphAddNode(&child, parent, nullptr, nullptr, 0, &in_use), cudaErrorNotSupported);
+  expect_success(cudaGraphExecDestroy(exec));
   expect_success(cudaGraphAddNode(&child, parent, nullptr, nullptr, 0, &what));
   cudaGraphNodeParams again = what;
   expect_error(cudaGraphAddNode(&freed, graph, nullptr, nullptr, 0, &again), cudaErrorNotSupported);  // twice
@@ -276,7 +280,28 @@ static void no_copies() {
   cudaMemAllocNodeParams more = wanted_memory(256);
   expect_error(cudaGraphAddMemAllocNode(&freed, graph, nullptr, 0, &more), cudaErrorNotSupported);
   cudaGraphExecUpdateResultInfo info{};
-  expect_error(cudaGraphExecUpdate(exec, graph, &info), cudaErrorNotSupported);
+  expect_error(cudaGraphExecUpdate(exec, graph, &info), cudaErrorInvalidValue);
+  cudaGetLastError();
+}
+
+// What has been instantiated without a free is not freed by its own graph any more, whatever became of it.
+static void no_free_after_instantiating() {
+  Bench bench;
+  cudaGraph_t graph;
+  cudaGraphNode_t allocated, other, freed;
+  cudaGraphExec_t exec;
+  expect_success(cudaGraphCreate(&graph, 0));
+  cudaMemAllocNodeParams what = wanted_memory(256), more = wanted_memory(256);
+  expect_success(cudaGraphAddMemAllocNode(&allocated, graph, nullptr, 0, &what));
+  expect_success(cudaGraphInstantiate(&exec, graph, 0));
+  expect_error(cudaGraphAddMemFreeNode(&freed, graph, &allocated, 1, what.dptr), cudaErrorInvalidValue);
+  expect_success(cudaGraphLaunch(exec, bench.stream));
+  expect_success(cudaFreeAsync(what.dptr, bench.stream));
+  expect_success(cudaStreamSynchronize(bench.stream));
+  expect_success(cudaGraphExecDestroy(exec));
+  expect_error(cudaGraphAddMemFreeNode(&freed, graph, &allocated, 1, what.dptr), cudaErrorInvalidValue);
+  expect_success(cudaGraphAddMemAllocNode(&other, graph, nullptr, 0, &more));
+  expect_success(cudaGraphAddEmptyNode(&other, graph, nullptr, 0));
   cudaGetLastError();
 }
 
@@ -336,6 +361,7 @@ int main() {
   two_graphs();
   restrictions();
   no_copies();
+  no_free_after_instantiating();
   after_the_graph();
   the_address_is_kept();
   return result();
