@@ -20,9 +20,9 @@ const std::string kStart = R"(
     bar.sync 0;
 )";
 
-uint32_t run(const std::string& body, uint32_t threads, int seeds = 2, uint32_t ctas = 1) {
+uint32_t run(const std::string& body, uint32_t threads, int seeds = 2, uint32_t ctas = 1, const char* apart = nullptr) {
   return probe::everywhere<uint32_t>(probe::kernel(kStart + body, 1), 1, {},
-                                     {.grid = {ctas, 1, 1}, .block = {threads, 1, 1}}, seeds)[0];
+                                     {.grid = {ctas, 1, 1}, .block = {threads, 1, 1}, .apart = apart}, seeds)[0];
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ TEST_CASE("no hang: a wait that gives up after a quarter of an hour, whichever c
     cvt.u32.u64 %r3, %d4;
     st.global.u32 [%d0], %r3;
 )",
-                32, 1) /
+                32, 1, 1, "a GPU takes as long as they say") /
                 210 <=
             1);  // 9e11 is 209 of these units
 }

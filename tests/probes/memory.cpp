@@ -357,10 +357,11 @@ TEST_CASE("prefetches touch nothing; discard and applypriority want a line of gl
 }
 
 TEST_CASE("a CTA is given shared memory in pieces of 128 bytes; what lies beyond its own is used with a note") {
-  const probe::Shape shape{.block = {1, 1, 1}, .dynamic_shared_bytes = 102};
+  probe::Shape shape{.block = {1, 1, 1}, .dynamic_shared_bytes = 102};
   const auto store_at = [&](int offset, bool strict = false) {
     emu::Options options;
     options.strict = strict;
+    shape.apart = strict ? "LADDER_STRICT" : nullptr;
     const std::string body = fmt::format(R"(
     ld.param.u64 %d0, [p0];
     mov.u32 %r0, 7;
