@@ -61,6 +61,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
   thread_local std::vector<cudaGraphEdgeData> data;
   return answer([&](Runtime& runtime) {
     require(status != nullptr);
+    runtime.device();
     const auto in = runtime.streams.find(stream);
     require(!runtime.streams.beside_blocking_capture(*in), cudaErrorStreamCaptureImplicit);
     const Streams::State state = runtime.streams.capture_of(*in);
@@ -80,8 +81,9 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
 }
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-  return answer([&](Runtime&) {
+  return answer([&](Runtime& runtime) {
     require(mode != nullptr);  // an H200 takes any value
+    runtime.device();
     *mode = Streams::exchange_capture_mode(*mode);
   });
 }

@@ -103,6 +103,7 @@ cudaError_t cudaSetDeviceFlags(unsigned flags) {
     const unsigned schedule = flags & cudaDeviceScheduleMask;
     const bool one_schedule = (schedule & (schedule - 1)) == 0;
     require((flags & ~unsigned{cudaDeviceMask}) == 0 && one_schedule);
+    runtime.device();
     runtime.settings.device_flags = flags;
   });
 }

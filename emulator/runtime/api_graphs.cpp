@@ -285,6 +285,7 @@ cudaError_t instantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long 
 cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned flags) {
   return answer([&](Runtime& runtime) {
     require(graph && flags == 0);
+    runtime.device();
     *graph = runtime.graphs.adopt(std::make_shared<Graph>());
   });
 }

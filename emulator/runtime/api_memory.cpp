@@ -121,10 +121,11 @@ cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags) {
 
 cudaError_t cudaFreeHost(void* pointer) {
   return answer(Needs::no_capture, [&](Runtime& runtime) {
+    emu::Device& device = runtime.device();
     if (!pointer) return;
     runtime.queue.wait_all();
     if (runtime.sticky_error() != cudaSuccess) return;
-    require(runtime.host_memory.release(runtime.device(), pointer, HostKind::pinned));
+    require(runtime.host_memory.release(device, pointer, HostKind::pinned));
   });
 }
 
@@ -186,7 +187,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     if (const auto block = runtime.host_memory.find(pointer)) {
       attributes->type = block->kind == HostKind::managed ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
       attributes->devicePointer = attributes->hostPointer = same;
-    } else if (runtime.memory_at(address_of(pointer))) {
+    } else if (runtime.has_context() && runtime.memory_at(address_of(pointer))) {
       attributes->type = cudaMemoryTypeDevice;
       attributes->devicePointer = same;
     } else {

@@ -206,6 +206,7 @@ CUresult context_set(CUcontext context) {
 }
 
 CUresult context_get(CUcontext* context) {
+  if (!Runtime::get().driver_initialised()) return CUDA_ERROR_NOT_INITIALIZED;
   if (!context) return CUDA_ERROR_INVALID_VALUE;
   *context = current();
   return CUDA_SUCCESS;

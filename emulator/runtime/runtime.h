@@ -31,7 +31,7 @@ class Runtime {
   /// The device. The first call makes the context, and is where a program is refused that has no PTX for the chip.
   Device& device();
 
-  /// cuInit. What the runtime is asked does it too, but for its version and errors.
+  /// cuInit. What the runtime is asked does it too, but for its version and the texts of errors.
   void initialise_driver() { driver_initialised_.store(true, std::memory_order_release); }
   bool driver_initialised() const { return driver_initialised_.load(std::memory_order_acquire); }
 

@@ -470,19 +470,37 @@ static void what_the_runtime_starts() {
     expect_success(cudaDeviceSynchronize());
     expect(has_context(), "cudaDeviceSynchronize makes the context");
   });
-  in_fresh_process([&](auto, auto has_context) {
-    expect_success(cudaStreamQuery(nullptr));
-    expect(has_context(), "cudaStreamQuery makes the context");
+  in_fresh_process([&](auto use_driver, auto) {
+    expect_success(cudaPeekAtLastError());
+    expect_result(use_driver(), CUDA_SUCCESS);
   });
-  in_fresh_process([&](auto, auto has_context) {
-    expect_success(cudaDeviceGetStreamPriorityRange(nullptr, nullptr));
-    expect(has_context(), "cudaDeviceGetStreamPriorityRange makes the context");
-  });
-  in_fresh_process([&](auto, auto has_context) {
-    size_t bytes;
-    expect_success(cudaDeviceGetLimit(&bytes, cudaLimitStackSize));
-    expect(has_context(), "cudaDeviceGetLimit makes the context");
-  });
+  struct Call {
+    const char* name;
+    cudaError_t (*call)();
+    bool makes_context;
+  };
+  static size_t bytes;
+  static cudaGraph_t graph;
+  static cudaStreamCaptureStatus status;
+  static cudaStreamCaptureMode mode;
+  static cudaPointerAttributes attributes;
+  const Call calls[] = {
+      {"cudaStreamQuery", [] { return cudaStreamQuery(nullptr); }, true},
+      {"priorities", [] { return cudaDeviceGetStreamPriorityRange(nullptr, nullptr); }, true},
+      {"cudaDeviceGetLimit", [] { return cudaDeviceGetLimit(&bytes, cudaLimitStackSize); }, true},
+      {"cudaSetDeviceFlags", [] { return cudaSetDeviceFlags(cudaDeviceScheduleYield); }, true},
+      {"cudaFreeHost", [] { return cudaFreeHost(nullptr); }, true},
+      {"cudaGraphCreate", [] { return cudaGraphCreate(&graph, 0); }, true},
+      {"cudaStreamIsCapturing", [] { return cudaStreamIsCapturing(nullptr, &status); }, true},
+      {"capture mode", [] { return cudaThreadExchangeStreamCaptureMode(&mode); }, true},
+      {"cudaPointerGetAttributes", [] { return cudaPointerGetAttributes(&attributes, &bytes); }, false},
+      {"cudaGetLastError", [] { return cudaGetLastError(); }, false},
+  };
+  for (const Call& call : calls)
+    in_fresh_process([&](auto, auto has_context) {
+      expect_success(call.call());
+      expect(has_context() == call.makes_context, call.name);
+    });
 }
 
 static void contexts() {
