@@ -13,6 +13,7 @@ void bind_arithmetic(Binder& binder) {
   auto modifiers = binder.source.modifiers();
   if (modifiers.empty()) binder.refuse("a type is wanted");
   std::string_view type = modifiers.back();
+  if (type == "relu" && modifiers.size() > 1) type = modifiers[modifiers.size() - 2];  // nvcc writes max.s32.relu
   binder.take(type);
   for (auto bind :
        {bind_carry, bind_real_function, bind_real, bind_half, bind_integer_pair, bind_bit_field, bind_integer})

@@ -1,7 +1,9 @@
 // Sums of more than 64 bits. PTX ISA, "Extended-Precision Integer Arithmetic Instructions": add.cc, addc, sub.cc, subc,
 // mad.cc, madc.
 //
-// CC.CF is one bit a lane, kept in a hidden predicate of the warp's file. After a subtraction it is the borrow.
+// CC.CF is one bit a lane, kept in a hidden predicate of the warp's file. It is the adder's carry: a subtraction adds
+// the complement, so that after it the bit says that nothing was borrowed (an H200; chains that mix additions and
+// subtractions can tell, and compilers write such).
 
 #include <type_traits>
 
@@ -35,7 +37,7 @@ Flow extended(Warp& warp, const Instruction& instruction) {
     if constexpr (kForm == Form::add) {
       sum = x + y + carry;
     } else if constexpr (kForm == Form::subtract) {
-      sum = x - y - carry;  // bit kBits is set when it went below zero
+      sum = x + static_cast<Unsigned>(~y) + (instruction.modifiers & kIn ? carry : 1);
     } else {
       Wide product;
       if constexpr (kForm == Form::multiply_add_low) {

@@ -6,6 +6,8 @@
 
 #include "emulator/isa/families.h"
 #include "emulator/machine/cluster.h"
+#include "emulator/machine/device.h"
+#include "emulator/machine/grid.h"
 
 namespace emu::isa {
 namespace {
@@ -57,6 +59,11 @@ Flow execute_inval(Warp& warp, const Instruction& instruction) {
   Cluster& cluster = warp.cta.cluster;
   for_lanes(warp.active, [&](int lane) {
     uint32_t address = barrier_address(warp, instruction, lane);
+    auto& histories = cluster.cta_of(address).barrier_history;
+    const auto known = histories.find(shared_offset(address));
+    if (known != histories.end() && known->second.invalidated && !cluster.grid.device.options().strict)
+      return cluster.remark(cluster.origin(warp, lane),
+                            "mbarrier.inval of what another mbarrier.inval has ended, which an H200 lets pass");
     uint64_t word = cluster.mbarrier_word(address, Access::read);
     if (!mbarrier::plausible(word))
       throw Trap(FaultCode::launch_failure, fmt::format("mbarrier.inval of {:#018x}, which is no mbarrier", word),

@@ -74,8 +74,7 @@ Flow read_clock(Warp& warp, const Instruction& instruction) {
 template <class T, int kShift>
 Flow read_timer(Warp& warp, const Instruction& instruction) {
   Cluster& cluster = warp.cta.cluster;
-  uint64_t khz = static_cast<uint64_t>(cluster.grid.device.chip().clock_khz);
-  Wide nanoseconds = Wide{cluster.read_clock()} * 1'000'000 / khz;
+  Wide nanoseconds = cluster.grid.started_ns + cluster.grid.device.nanoseconds(cluster.read_clock());
   T* d = warp.write<T>(instruction.operand[0]);
   for_lanes(warp.active, [&](int lane) { d[lane] = static_cast<T>(nanoseconds >> kShift); });
   return Flow::next;

@@ -13,7 +13,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -174,8 +174,9 @@ class Cluster {
   /// Time that has passed in vain: see let_time_pass. It counts while `effects` stays what it is.
   struct Lapse {
     uint64_t effects = ~uint64_t{0}, since = 0, next = 0;  ///< since: clock
+    std::set<uint64_t> seen;                               ///< fingerprints
   };
-  std::optional<Lapse> lapse() const { return lapse_.effects == effects_ ? std::optional(lapse_) : std::nullopt; }
+  const Lapse* lapse() const { return lapse_.effects == effects_ ? &lapse_ : nullptr; }
 
   bool finished() const { return live_ctas_ == 0; }
 
@@ -222,7 +223,7 @@ class Cluster {
   uint64_t cycle_fingerprint() const;
   void set_cycle_reference();
   uint64_t last_limit() const;
-  bool let_time_pass(uint64_t since);
+  bool let_time_pass(uint64_t since, uint64_t state);
   void cluster_barrier_check();
   void update_next_event();
   Group* next_group();

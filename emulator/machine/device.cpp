@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -166,6 +167,11 @@ void Device::remark(const std::string& text) {
   ++remarks_[text];
 }
 
+uint64_t Device::nanoseconds(uint64_t cycles) const {
+  return static_cast<uint64_t>(static_cast<unsigned __int128>(cycles) * 1'000'000 /
+                               static_cast<uint64_t>(chip_.clock_khz));
+}
+
 std::string Device::take_remarks() {
   std::lock_guard lock(print_mutex_);
   std::string out;
@@ -208,7 +214,12 @@ std::optional<Fault> Device::launch(const Kernel& kernel, const LaunchConfig& co
                                             pretty_name(kernel.name), config.block.count(),
                                             kernel.static_shared_bytes + config.dynamic_shared_bytes));
   Grid grid(*this, kernel, config, parameters);
+  // %globaltimer goes on from launch to launch, and is near the host's clock: programs give kernels deadlines by that.
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  grid.started_ns =
+      std::max(last_end_ns_, static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()));
   std::optional<Fault> fault = grid.run();
+  last_end_ns_ = grid.started_ns + nanoseconds(grid.counters().last_clock);
   if (!options_.counters_path.empty()) append_counters(options_.counters_path, grid);
   if (!options_.trace_path.empty()) {
     std::ofstream file(options_.trace_path, std::ios::app);

@@ -101,6 +101,9 @@ class Device {
   void remark(const std::string& text);
   std::string take_remarks();
 
+  /// How long so many cycles of the chip's clock take.
+  uint64_t nanoseconds(uint64_t cycles) const;
+
   /// The heap of malloc() and free() in kernels. Its size is fixed when it is first used.
   DeviceHeap& heap() { return heap_; }
 
@@ -123,6 +126,7 @@ class Device {
   std::string printed_;
   std::map<std::string, uint64_t> remarks_;
   std::set<std::string> told_;
+  uint64_t last_end_ns_ = 0;  // when the last grid ended, by %globaltimer
 };
 
 }  // namespace emu

@@ -87,6 +87,8 @@ class Grid {
 
   bool stopping() const { return stop_.load(std::memory_order_relaxed); }
 
+  uint64_t started_ns = 0;  ///< what %globaltimer said when it started
+
   const Counters& counters() const { return counters_; }
   std::string trace() const;
 

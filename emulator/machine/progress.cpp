@@ -45,7 +45,7 @@ bool Cluster::idle() {
     if (stuck && release_joins(clock)) return true;
     bool asks_outside = last_outside_read_ > idle_since_;
     if (stuck && asks_outside) stuck = grid.note_stuck(id, effects_, kHostPatienceSeconds);
-    if (stuck && let_time_pass(idle_since_)) {
+    if (stuck && let_time_pass(idle_since_, idle_fingerprint_)) {
       stuck = false;
       idle_effects_ = ~uint64_t{0};  // what is known holds for the old time
     }
@@ -117,12 +117,17 @@ void Cluster::watch_for_cycle() {
   // A state that comes back while a time limit still runs says nothing: what happens when it runs out?
   if (clock > cycle_.deadline && cycle_fingerprint() == cycle_.fingerprint) {
     cycle_.watching = false;
-    next_watch_ = clock + kQuietCycles;
+    next_watch_ = clock + (lapse() ? kJoinCycles : kQuietCycles);
     if (release_joins(clock)) return;
     // Another cluster, or the host, may still change what is read from global memory.
     bool asks_outside = last_outside_read_ > cycle_.since;
     if (asks_outside && !grid.note_stuck(id, effects_, kHostPatienceSeconds)) return;
-    if (!let_time_pass(cycle_.since)) hang();
+    if (!let_time_pass(cycle_.since, cycle_.fingerprint)) hang();
+    // The same state again, at the new time, is what would say that nothing has changed.
+    cycle_.watching = true;
+    cycle_.steps = 0;
+    cycle_.since = clock;
+    cycle_.deadline = std::max(clock, last_limit());
     next_watch_ = clock;
     return;
   }
@@ -162,9 +167,14 @@ uint64_t Cluster::last_limit() const {
 /// When only the time can still change something, for a loop that reads a clock, it passes: lapses that double, so that
 /// a loop which gives up after a while does so no later than after twice as long. Nothing else could happen meanwhile,
 /// so this is what would have come anyway. False: it has passed for so long that time changes nothing either.
-bool Cluster::let_time_pass(uint64_t since) {
+bool Cluster::let_time_pass(uint64_t since, uint64_t state) {
   if (last_clock_read_ <= since) return false;
-  if (!lapse()) lapse_ = {.effects = effects_, .since = clock, .next = kQuietCycles};
+  if (!lapse() || lapse_.seen.size() > kLongestCycle) lapse_ = {.effects = effects_, .since = 0, .next = 0, .seen = {}};
+  // A state that has not been seen is progress, in registers (one wait after the other); it starts with short lapses.
+  if (lapse_.seen.insert(state).second) {
+    lapse_.since = clock;
+    lapse_.next = kQuietCycles;
+  }
   if (lapse_.next > kLongestLapse) return false;
   clock += lapse_.next;
   lapse_.next *= 2;

@@ -176,7 +176,7 @@ std::string report_hang(const Cluster& cluster) {
                     : fmt::format("no thread of the {} can go on", whose));
   uint64_t clock = cluster.clock;
   std::string in_vain;
-  if (const auto lapse = cluster.lapse()) {
+  if (const Cluster::Lapse* lapse = cluster.lapse()) {
     const double per_hour = 3600e3 * grid.device.chip().clock_khz;
     in_vain =
         fmt::format("; {:.1f} hours have passed since, in vain", static_cast<double>(clock - lapse->since) / per_hour);

@@ -142,7 +142,7 @@ TEST_CASE("three sources and relu of min and max") {
   check<int32_t, int32_t, int32_t>(
       "min.relu.s32 %d, %a, %b;", [](int32_t a, int32_t b) { return std::max(0, std::min(a, b)); }, s.a, s.b);
   check<int32_t, int32_t, int32_t>(
-      "max.relu.s32 %d, %a, %b;",
+      "max.s32.relu %d, %a, %b;",
       [](int32_t a, int32_t b) {
         return std::max({0, a, b});
       },
@@ -181,6 +181,13 @@ TEST_CASE("carries run through chains of additions, subtractions and products") 
   check<uint64_t, uint64_t, uint64_t>(
       "{ .reg .b64 t; sub.cc.s64 t, %a, %b; subc.s64 %d, %b, %a; }",
       [&](uint64_t a, uint64_t b) { return static_cast<uint64_t>((parts(b, a) - parts(a, b)) >> 64); }, x, y);
+  // After a subtraction the carry says that nothing was borrowed, for whatever comes next (an H200).
+  check<uint64_t, uint64_t, uint64_t>(
+      "{ .reg .b64 t; sub.cc.u64 t, %a, %b; addc.u64 %d, 0, 0; }",
+      [](uint64_t a, uint64_t b) { return uint64_t{a >= b}; }, x, y);
+  check<uint64_t, uint64_t, uint64_t>(
+      "{ .reg .b64 t; add.cc.u64 t, %a, %b; subc.u64 %d, 0, 0; }",
+      [](uint64_t a, uint64_t b) { return a + b < a ? uint64_t{0} : ~uint64_t{0}; }, x, y);
   // (a + 2^32 b) * b, upper word: parts of 32 bits with a carry between.
   auto small = probe::corners<uint32_t>(40);
   auto [u, v] = probe::pairs(small);

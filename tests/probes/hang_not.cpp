@@ -120,6 +120,31 @@ TEST_CASE("no hang: a wait that gives up after a quarter of an hour, whichever c
             1);  // 9e11 is 209 of these units
 }
 
+TEST_CASE("no hang: a hundred waits by the clock, one after the other, and each for no longer than twice its time") {
+  const uint32_t milliseconds = run(R"(
+    mov.u64 %d1, %globaltimer;
+    mov.u32 %r3, 0;
+  next:
+    mov.u64 %d2, %globaltimer;
+  again:
+    nanosleep.u32 1000;
+    mov.u64 %d3, %globaltimer;
+    sub.u64 %d4, %d3, %d2;
+    setp.lt.u64 %p2, %d4, 1000000;
+    @%p2 bra again;
+    add.u32 %r3, %r3, 1;
+    setp.lt.u32 %p2, %r3, 100;
+    @%p2 bra next;
+    sub.u64 %d5, %d3, %d1;
+    div.u64 %d6, %d5, 1000000;
+    cvt.u32.u64 %r4, %d6;
+    st.global.u32 [%d0], %r4;
+)",
+                                    32, 1, 1, "how long it takes is the machine's");
+  CHECK(milliseconds >= 100);
+  CHECK(milliseconds <= 300);
+}
+
 TEST_CASE("no hang: what a loop computes from a clock that it has read once is progress") {
   CHECK(run(R"(
     mov.u32 %r4, %clock;
