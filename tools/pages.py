@@ -1,66 +1,172 @@
-"""`ladder pages`: renews what the pages quote of the rungs: reports of rungs broken on purpose.
+"""`ladder pages`: renews what the pages quote: reports of rungs broken on purpose, diffs and counters of two rungs, layouts.
 
-A page asks for a report with a comment, and the fenced block that follows holds it:
+A page asks for it with a comment, and the fenced block or the table that follows holds it:
 
-    <!-- report: step01_kloop, parity never flipped, latest -->
-
-which names a mutant of tests/mutants/catalogue.py and a schedule; `..., N lines` stops after so many.
+    <!-- report: step01_kloop, parity never flipped, latest -->        ``` a mutant of tests/mutants/catalogue.py and
+                                                                       a schedule; `..., N lines` stops after so many
+    <!-- diff: step01_kloop step02_pipeline -->                        ```diff of the two blackwell.cu
+    <!-- counters: step01_kloop step02_pipeline, 512x512x512 -->       | what both counted
+    <!-- layout: 128B, 128x64, 9 lines -->                             ``` the swizzle, rows and K of a tile, and how much
+                                                                       of it, in lines of 128 bytes
 """
 
+import difflib
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 from tools import build
+from tools.rung import Case, execute
 from tools.terminal import Parser, Refusal, note, say
 
 DOCS = build.ROOT / "docs"
-REPORT = re.compile(r"<!-- report: (\w+), (.+?), (earliest|latest|random:\d+)(?:, (\d+) lines)? -->\n\n?```\n(.*?)```\n", re.S)
+ASKED = re.compile(r"^<!-- (report|diff|counters|layout): (.*?) -->\n", re.MULTILINE)
+BLOCK = re.compile(r"\n?(?:```\w*\n(?:.*?\n)??```\n|(?:\|[^\n]*\n)+)", re.DOTALL)
+SCHEDULE = "random:1"  # of the counters: the default one does everything at once, so that nothing is ever in flight
 
 
-def reports():
-    """(rung, mutant's name, schedule) -> lines of the emulator's report."""
-    sys.path.insert(0, str(build.ROOT / "tests" / "mutants"))
-    from bench import Bench
-    from catalogue import MUTANTS
-    bench = Bench()
+def fenced(lines, language=""):
+    return "\n".join([f"```{language}", *lines, "```", ""])
 
-    def report(rung, name, schedule):
+
+class Reports:
+    """rung, mutant's name, schedule[, N lines]: the emulator's report."""
+
+    def __init__(self):
+        self.bench = None  # made for the first report
+
+    def __call__(self, asked):
+        words = re.fullmatch(r"(\w+), (.+?), (earliest|latest|random:\d+)(?:, (\d+) lines)?", asked)
+        if not words:
+            raise Refusal(f"<!-- report: {asked} -->: expected a rung, a mutant's name, a schedule and perhaps `N lines`.")
+        sys.path.insert(0, str(build.ROOT / "tests" / "mutants"))
+        from bench import Bench
+        from catalogue import MUTANTS
+        rung, name, schedule, count = words.groups()
         found = [mutant for mutant in MUTANTS if (mutant.rung, mutant.name) == (rung, name)]
         if not found:
             raise Refusal(f"no mutant '{name}' of {rung}: python3 tests/mutants/show.py lists them")
-        text = bench.run(found[0], [schedule])[schedule].text
-        return [line for line in text.split("\n") if line.startswith("=========")]
-    return bench, report
-
-
-def renewed(text, report):
-    def block(match):
-        lines = report(*match.group(1, 2, 3))
+        self.bench = self.bench or Bench()
+        text = self.bench.run(found[0], [schedule])[schedule].text
+        lines = [line for line in text.split("\n") if line.startswith("=========")]
         if not lines:
-            raise Refusal(f"the emulator reports nothing: {match[0].splitlines()[0]}")
-        lines = lines[:int(match[4])] if match[4] else lines
-        return match[0][:match.start(5) - match.start()] + "\n".join(lines) + "\n```\n"
-    return REPORT.sub(block, text)
+            raise Refusal(f"the emulator reports nothing: <!-- report: {asked} -->")
+        return fenced(lines[:int(count)] if count else lines)
+
+    def close(self):
+        if self.bench:
+            self.bench.close()
+
+
+def two_rungs(asked, words):
+    if not words:
+        raise Refusal(f"{asked}: expected two rungs, for counters also a shape, as tools/pages.py shows.")
+    return [build.named(name) for name in words.group(1, 2)]
+
+
+def difference(asked):
+    """Two rungs: what becomes of the first's blackwell.cu in the second. Its name and blanks do not count as changes."""
+    names = two_rungs(asked, re.fullmatch(r"(\w+) (\w+)", asked))
+    texts = [(build.ROOT / name / "blackwell.cu").read_text().split("\n") for name in names]
+    words = [["".join(line.replace(name, "").split()) for line in text] for name, text in zip(names, texts)]
+    hunks = difflib.SequenceMatcher(None, *words, autojunk=False).get_grouped_opcodes(1)
+    lines = [f"--- {names[0]}/blackwell.cu", f"+++ {names[1]}/blackwell.cu"]
+    for hunk in hunks:
+        a, b, c, d = hunk[0][1], hunk[-1][2], hunk[0][3], hunk[-1][4]
+        lines.append(f"@@ -{a + 1},{b - a} +{c + 1},{d - c} @@")
+        for tag, a, b, c, d in hunk:
+            if tag == "equal":
+                lines += [f" {line}".rstrip() for line in texts[1][c:d]]
+            else:
+                lines += [f"-{line}" for line in texts[0][a:b]] + [f"+{line}" for line in texts[1][c:d]]
+    return fenced(lines, "diff")
+
+
+def rows(counters):
+    """What a reader is shown of a run's counters: row -> number."""
+    total, warps = counters["total"], counters["by_warp"]
+    shown = {
+        "TMA loads": total["tma_loads"],
+        "rows of their boxes": total["tma_box_rows"],
+        "TMA stores": total["tma_stores"],
+        "bytes read from global memory": total["bytes_from_global"],
+        "bytes written to shared memory by TMA": total["bytes_into_shared"],
+        "MMAs": total["mmas"],
+        "commits": total["commits"],
+        "most loads in flight, of a cluster": counters["most_loads_in_flight"],
+        "most MMAs in flight, of a cluster": counters["most_mmas_in_flight"],
+    }
+    for row, count in (("waits that blocked", "parked_waits"), ("instructions", "instructions")):
+        for warp in range(2):
+            shown[f"{row}, warp {warp}"] = warps[warp][count]
+        shown[f"{row}, the other warps together"] = sum(warp[count] for warp in warps[2:])
+    return shown
+
+
+def counters(asked):
+    """Two rungs, shape: a table of what both counted."""
+    words = re.fullmatch(r"(\w+) (\w+), (\d+)x(\d+)x(\d+)", asked)
+    names = two_rungs(asked, words)
+    columns = []
+    for name in names:
+        outcome = execute(Case(name, *map(int, words.group(3, 4, 5)), schedule=SCHEDULE))
+        if not outcome.good:
+            raise Refusal(f"<!-- counters: {asked} -->: {name} ended with exit status {outcome.status}. {outcome.text.strip()}")
+        columns.append(rows(outcome.counters))
+    shape = "x".join(words.group(3, 4, 5))
+    table = [f"| {shape}, schedule {SCHEDULE} | {names[0]} | {names[1]} |", "| --- | ---: | ---: |"]
+    return "\n".join(table + [f"| {row} | {a:,} | {b:,} |" for (row, a), b in zip(columns[0].items(), columns[1].values())
+                              if a or b]) + "\n"
+
+
+def layout(asked):
+    """Swizzle, rows x K, lines: where the chunks of a tile lie, by the functions that the kernels use."""
+    words = re.fullmatch(r"(\w+), (\d+)x(\d+), (\d+) lines", asked)
+    if not words:
+        raise Refusal(f"<!-- layout: {asked} -->: expected a swizzle, ROWSxK and `N lines`.")
+    done = subprocess.run([str(build.FOLDER / "bin" / "tile_picture"), *words.groups()], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise Refusal(f"<!-- layout: {asked} -->: {done.stderr.strip()}.")
+    return fenced(done.stdout.rstrip("\n").split("\n"))
+
+
+def renewed(text, kinds):
+    pieces, at = [], 0
+    for comment in ASKED.finditer(text):
+        old = BLOCK.match(text, comment.end())
+        if not old:
+            raise Refusal(f"{comment[0].strip()}: no fenced block and no table follows.")
+        pieces += [text[at:comment.end()], kinds[comment[1]](comment[2])]
+        at = old.end()
+    return "".join(pieces) + text[at:]
 
 
 def command(arguments):
     parser = Parser(prog="ladder pages", description=__doc__.split("\n")[0])
+    parser.add_argument("pages", nargs="*", metavar="PAGE", type=Path, help="a file (default: docs/*.md)")
     parser.add_argument("--check", action="store_true", help="change nothing; exit status 1 when a page is out of date")
     options = parser.parse_args(arguments)
+    missing = [str(page) for page in options.pages if not page.is_file()]
+    if missing:
+        raise Refusal(f"{', '.join(missing)}: no such file.")
     build.build(quiet=True)
-    bench, report = reports()
+    reports = Reports()
     stale = []
     try:
-        for page in sorted(DOCS.glob("*.md")):
+        for page in options.pages or sorted(DOCS.glob("*.md")):
             old = page.read_text()
-            new = renewed(old, report)
+            try:
+                new = renewed(old, {"report": reports, "diff": difference, "counters": counters, "layout": layout})
+            except Refusal as refusal:
+                raise Refusal(f"{page.name}: {refusal}") from None
             if new != old:
-                stale.append(page)
+                stale.append(page.name)
                 if not options.check:
                     page.write_text(new)
     finally:
-        bench.close()
-    for page in stale:
-        (note if options.check else say)(f"docs/{page.name} {'is out of date: ./ladder pages' if options.check else 'renewed'}")
+        reports.close()
+    for name in stale:
+        (note if options.check else say)(f"{name} {'is out of date: ./ladder pages' if options.check else 'renewed'}")
     return 1 if options.check and stale else 0

@@ -1,5 +1,6 @@
 """One run of a rung's executable: the command, its environment, and what its JSON says afterwards."""
 
+import itertools
 import json
 import os
 import shlex
@@ -51,6 +52,14 @@ class Case:
 
     def but(self, **changes):
         return replace(self, **changes)
+
+
+def variants(name):
+    """The rung's variants on Blackwell, its default first."""
+    text = subprocess.run([str(build.rung(name)), "--help"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True,
+                          text=True).stdout
+    part = text.split("Variants on Blackwell:\n")[1]
+    return [line.split()[0] for line in itertools.takewhile(lambda line: line.startswith("    "), part.splitlines())]
 
 
 @dataclass

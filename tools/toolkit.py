@@ -1,6 +1,7 @@
 """Which CUDA 13 toolkit builds the kernels: one on the machine, or the compiler from its wheels in .toolkit/.
 
-LADDER_TOOLKIT=pypi forces the wheels, LADDER_TOOLKIT=/path/to/cuda a particular toolkit.
+LADDER_TOOLKIT=pypi forces the wheels, LADDER_TOOLKIT=/path/to/cuda a particular toolkit. What disassembles machine code
+comes from wheels in any case.
 """
 
 import glob
@@ -10,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -20,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".toolkit"
 WHEELS = ROOT / "tools" / "toolkit-wheels.txt"
 CUBLAS = ROOT / "tools" / "cublas-wheel.txt"
+DISASSEMBLER = ROOT / "tools" / "disassembler-wheels.txt"
 MAJOR = 13
 OLDEST_DRIVER = 580
 
@@ -76,33 +79,11 @@ def from_wheels(with_cublas, remark=None):
     if fingerprint in have:
         return str(home / "bin" / "nvcc")
 
-    if not output_of([sys.executable, "-m", "pip", "--version"]):
-        machine.install(["python3-pip"])
-        if not output_of([sys.executable, "-m", "pip", "--version"]):
-            raise Refusal(f"{sys.executable} has no pip, which fetches the CUDA compiler. Install pip for it, or a CUDA "
-                          f"{MAJOR} toolkit.")
     if remark:
         note(f"{remark}.")
     note(f"Fetching the CUDA 13.0 compiler into {os.path.relpath(FOLDER)}/ (about 105 MB) ...")
-    lists = [WHEELS] + ([CUBLAS] if with_cublas else [])
-    download, unpacked = FOLDER / "download", FOLDER / "unpacked"
-    shutil.rmtree(unpacked, ignore_errors=True)
-    try:
-        download.mkdir(parents=True, exist_ok=True)
-        for each in lists:
-            subprocess.run([sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--require-hashes",
-                            "--disable-pip-version-check", "-r", str(each), "-d", str(download)],
-                           stdin=subprocess.DEVNULL, stdout=sys.stderr, check=True)
-        for wheel in sorted(download.glob("*.whl")):
-            unpack(wheel, unpacked)
-    except OSError as error:
-        raise Refusal(f"The CUDA compiler cannot be stored in {FOLDER}: {error.strerror or error}. Make room or give write "
-                      f"access there, or install a CUDA {MAJOR} toolkit.") from None
-    except subprocess.CalledProcessError:
-        raise Refusal((f"{remark}. " if remark else "") +
-                      "The CUDA 13.0 compiler could not be fetched from PyPI (no network, or a proxy that pip does not know? "
-                      f"pip's own words are above). Run the command again when there is one, or install a CUDA {MAJOR} toolkit "
-                      "and name it: LADDER_TOOLKIT=/usr/local/cuda-13.0.") from None
+    unpacked = unpacked_wheels([WHEELS] + ([CUBLAS] if with_cublas else []), "the CUDA 13.0 compiler",
+                               f"install a CUDA {MAJOR} toolkit and name it: LADDER_TOOLKIT=/usr/local/cuda-13.0", remark)
     # nvcc looks for lib64, the linker for names without a number.
     (unpacked / "lib64").symlink_to("lib")
     for library in (unpacked / "lib").glob("lib*.so.*"):
@@ -113,8 +94,54 @@ def from_wheels(with_cublas, remark=None):
         hashlib.sha256(WHEELS.read_bytes()).hexdigest() + "\n" + fingerprint + "\n")
     shutil.rmtree(home, ignore_errors=True)
     unpacked.rename(home)
-    shutil.rmtree(download, ignore_errors=True)
     return str(home / "bin" / "nvcc")
+
+
+def disassembler():
+    """Folder of cuobjdump and nvdisasm; downloads their wheels when they are not there yet."""
+    home = FOLDER / ("disassembler-" + hashlib.sha256(DISASSEMBLER.read_bytes()).hexdigest()[:8])
+    if not home.exists():
+        note(f"Fetching the disassembler into {os.path.relpath(FOLDER)}/ (about 6 MB) ...")
+        unpacked = unpacked_wheels([DISASSEMBLER], "the disassembler")
+        try:
+            unpacked.rename(home)
+        except OSError:  # somebody else has just put it there
+            shutil.rmtree(unpacked, ignore_errors=True)
+    return home / "bin"
+
+
+def unpacked_wheels(lists, what, otherwise=None, remark=None):
+    """A fresh folder in .toolkit/ with the wheels that the files name, laid out as an installation. `what` and `otherwise`:
+    what cannot be had, for the user to read, and what to do instead."""
+    or_else = f", or {otherwise}" if otherwise else ""
+    if not output_of([sys.executable, "-m", "pip", "--version"]):
+        machine.install(["python3-pip"])
+        if not output_of([sys.executable, "-m", "pip", "--version"]):
+            raise Refusal(f"{sys.executable} has no pip, which fetches {what}. Install pip for it{or_else}.")
+    unpacked = None
+    try:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        unpacked = Path(tempfile.mkdtemp(prefix="unpacked-", dir=FOLDER))
+        unpacked.chmod(0o755)
+        with tempfile.TemporaryDirectory(prefix="download-", dir=FOLDER) as download:
+            for each in lists:
+                subprocess.run([sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--require-hashes",
+                                "--disable-pip-version-check", "-r", str(each), "-d", download],
+                               stdin=subprocess.DEVNULL, stdout=sys.stderr, check=True)
+            for wheel in sorted(Path(download).glob("*.whl")):
+                unpack(wheel, unpacked)
+        return unpacked
+    except BaseException as error:
+        if unpacked:
+            shutil.rmtree(unpacked, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise Refusal(f"There is no storing {what} in {FOLDER}: {error.strerror or error}. Make room or give write access "
+                          f"there{or_else}.") from None
+        if isinstance(error, subprocess.CalledProcessError):
+            raise Refusal((f"{remark}. " if remark else "") +
+                          f"{what[0].upper()}{what[1:]} could not be fetched from PyPI (no network, or a proxy that pip does "
+                          f"not know? pip's own words are above). Run the command again when there is one{or_else}.") from None
+        raise
 
 
 def unpack(wheel, into):

@@ -3,9 +3,8 @@
 namespace ladder {
 
 void launch_pointers(const void* kernel, const LaunchShape& shape, void** arguments) {
-  constexpr size_t kDynamicSharedWithoutAsking = 48 * 1024;
   constexpr unsigned kPortableClusterSize = 8;
-  if (shape.dynamic_shared_bytes > kDynamicSharedWithoutAsking) {
+  if (shape.dynamic_shared_bytes > 0) {  // needed where more than 48 KB come together with the static ones
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(shape.dynamic_shared_bytes)),
           "asking for dynamic shared memory");

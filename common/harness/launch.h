@@ -24,8 +24,8 @@ struct LaunchShape {
 void launch_pointers(const void* kernel, const LaunchShape& shape, void** arguments);
 
 /// launch(kernel, {.grid = ..., .block = ...}, arguments...). Arguments are converted to the kernel's parameter types,
-/// so an int passed for an int64_t is no accident waiting to happen. More than 48 KB of dynamic shared memory and
-/// clusters of more than 8 CTAs are asked for where needed. Throws CudaError; does not wait.
+/// so an int passed for an int64_t is no accident waiting to happen. Dynamic shared memory and clusters of more than 8
+/// CTAs are asked for. Throws CudaError; does not wait.
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const LaunchShape& shape, A&&... args) {
   static_assert(sizeof...(P) == sizeof...(A), "one argument for each kernel parameter");

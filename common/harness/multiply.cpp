@@ -6,10 +6,10 @@
 #include <bit>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <utility>
 
 #include "common/harness/canary.h"
+#include "common/harness/counters.h"
 #include "common/harness/cuda_error.h"
 #include "common/harness/device_matrix.h"
 #include "common/harness/inputs.h"
@@ -109,19 +109,6 @@ void check_device_memory(const Options& options) {
                "A, B and D with their guard bands");
 }
 
-/// The line that the checked launch added to the emulator's counters file.
-nlohmann::ordered_json read_counters() {
-  const char* path = std::getenv("LADDER_COUNTERS");
-  if (path == nullptr) return nullptr;
-  std::ifstream file(path);
-  std::string line, last;
-  while (std::getline(file, line)) {
-    if (!line.empty()) last = line;
-  }
-  nlohmann::ordered_json counters = nlohmann::ordered_json::parse(last, nullptr, false);
-  return counters.is_discarded() ? nlohmann::ordered_json() : counters;
-}
-
 void note(std::vector<std::string>& faults, const std::optional<std::string>& fault) {
   if (fault) faults.push_back(*fault);
 }
@@ -165,7 +152,7 @@ RunRecord multiply(const Rung& rung, const Options& options, bool emulated, cons
   check(cudaDeviceSynchronize(), "running the kernel");
   clock.end();
   record.kernel_s = watch.lap();
-  if (emulated) record.counters = read_counters();
+  if (emulated) record.counters = last_counters();
 
   HostMatrix result(options.shape.m, options.shape.n, options.out);
   const auto look = [&] {

@@ -2,9 +2,9 @@
 // and the two byte offsets by which a descriptor says so. Row means row of A (m) or of B (n).
 //
 // A tile is a grid of atoms, each contiguous (span = swizzle_span_bytes, 16 without swizzle):
-//   K-major    8 rows of `span` bytes of K                       element at (row % 8) * span + bytes of k within the
-//   span MN-major   8 k (128B with 32B atom: 4) of `span` bytes of rows   at (k % 8) * span + bytes of row within the
-//   span
+//   K-major    8 rows of `span` bytes of K     element at (row % 8) * span + bytes of k within the span
+//   MN-major   8 k of `span` bytes of rows     element at (k % 8) * span + bytes of row within the span
+//              (128B with 32B atom: 4 k)
 // TMA writes one column of atoms, rows running downwards, per box whose inner extent is the span.
 //
 // What the descriptor's offsets mean, in steps between atoms ("-": not used, 16 by convention):

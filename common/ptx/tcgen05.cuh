@@ -57,6 +57,18 @@ __device__ __forceinline__ void tcgen05_commit(uint32_t barrier) {
                : "memory");
 }
 
+/// The same, arriving in every CTA of the cluster whose rank's bit is set in `ctas`, on its barrier at the offset that
+/// `barrier` has in this CTA's shared memory. PTX ISA: tcgen05.commit, .multicast::cluster.
+template <int kCtaGroup>
+__device__ __forceinline__ void tcgen05_commit_multicast(uint32_t barrier, uint16_t ctas) {
+  static_assert(kCtaGroup == 1 || kCtaGroup == 2);
+  asm volatile(
+      "tcgen05.commit.cta_group::%2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" ::"r"(
+          barrier),
+      "h"(ctas), "n"(kCtaGroup)
+      : "memory");
+}
+
 /// Orders the thread's earlier tcgen05 operations before its later arrives and barriers. PTX ISA: tcgen05.fence.
 __device__ __forceinline__ void tcgen05_fence_before_thread_sync() {
   asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");

@@ -38,6 +38,19 @@ __device__ __forceinline__ void cp_async_bulk_tensor_2d(uint32_t destination, co
       : "memory");
 }
 
+/// The same into every CTA of the cluster whose rank's bit is set in `ctas`: to the same offset in its shared memory as
+/// `destination` has in this CTA's, and credited to its barrier at the offset of `barrier`. PTX ISA:
+/// cp.async.bulk.tensor, .multicast::cluster.
+__device__ __forceinline__ void cp_async_bulk_tensor_2d_multicast(uint32_t destination, const CUtensorMap* map,
+                                                                  uint32_t barrier, int32_t c0, int32_t c1,
+                                                                  uint16_t ctas) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, "
+      "{%3, %4}], [%2], %5;" ::"r"(destination),
+      "l"(map), "r"(barrier), "r"(c0), "r"(c1), "h"(ctas)
+      : "memory");
+}
+
 /// The same from a 3-D tensor. PTX ISA: cp.async.bulk.tensor.
 __device__ __forceinline__ void cp_async_bulk_tensor_3d(uint32_t destination, const CUtensorMap* map, uint32_t barrier,
                                                         int32_t c0, int32_t c1, int32_t c2) {

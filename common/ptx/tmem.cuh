@@ -142,6 +142,15 @@ __device__ __forceinline__ void tcgen05_ld_32x32b_x128(float (&values)[128], uin
       : "memory");
 }
 
+/// The one of these that fills `values`. PTX ISA: tcgen05.ld.
+template <int kColumns>
+__device__ __forceinline__ void tcgen05_ld_32x32b(float (&values)[kColumns], uint32_t address) {
+  static_assert(kColumns == 32 || kColumns == 64 || kColumns == 128);
+  if constexpr (kColumns == 32) tcgen05_ld_32x32b_x32(values, address);
+  if constexpr (kColumns == 64) tcgen05_ld_32x32b_x64(values, address);
+  if constexpr (kColumns == 128) tcgen05_ld_32x32b_x128(values, address);
+}
+
 /// Writes 8 columns from `address` on: thread t of the warp writes lane t of its quarter. Asynchronous, see
 /// tcgen05_wait_st. PTX ISA: tcgen05.st.
 __device__ __forceinline__ void tcgen05_st_32x32b_x8(uint32_t address, const float (&values)[8]) {

@@ -100,7 +100,8 @@ void issue_load(Warp& warp, int lane, const std::vector<Destination>& to, Load l
   Cluster& cluster = warp.cta.cluster;
   if (to.empty()) return;
   Origin who = cluster.origin(warp, lane);
-  cluster.load_started();
+  const uint64_t bytes_in_flight = load.bytes * to.size();
+  cluster.load_started(bytes_in_flight);
   Cluster::Times times = cluster.draw_times();
   struct State {
     Load load;
@@ -115,9 +116,9 @@ void issue_load(Warp& warp, int lane, const std::vector<Destination>& to, Load l
   cluster.at(times.read, warp.cta, who, {}, [state] { state->read_once(); });
   for (size_t i = 0; i < to.size(); ++i) {
     uint64_t show = i == 0 ? times.show : cluster.draw_times(times.read).show;
-    cluster.at(show, *to[i].cta, who, {.signal = to[i].barrier}, [&cluster, state, who, to = to[i]] {
+    cluster.at(show, *to[i].cta, who, {.signal = to[i].barrier}, [&cluster, state, who, bytes_in_flight, to = to[i]] {
       state->read_once();
-      if (--state->missing == 0) cluster.load_ended();
+      if (--state->missing == 0) cluster.load_ended(bytes_in_flight);
       state->load.place(state->staging, *to.cta);
       cluster.note_effect();
       cluster.trace(who, "tma_shown", to.cta->rank << 24 | state->load.offset, state->load.bytes);

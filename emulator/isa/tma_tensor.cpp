@@ -139,10 +139,10 @@ void issue_tensor_load(Warp& warp, const Instruction& instruction, int lane) {
   warp.counters.bytes_into_shared += boxes->bytes() * to.size();
   cluster.trace(who, "tma_load", offset, map_address - reinterpret_cast<uint64_t>(cluster.grid_parameters()));
   if (cluster.schedule() == Schedule::earliest && to.size() == 1 && boxes->single()) {
-    cluster.load_started();
+    cluster.load_started(boxes->bytes());
     tma::load(boxes->shape(), cluster.global(), window_of(*to[0].cta), offset);
     cluster.note_effect();
-    cluster.load_ended();
+    cluster.load_ended(boxes->bytes());
     complete_bytes(cluster, to[0].barrier, boxes->bytes(), who);
     return;
   }

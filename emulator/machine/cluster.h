@@ -162,11 +162,18 @@ class Cluster {
   std::string trace_text;
 
   /// Operations in flight, for the counters.
-  void load_started() { most_loads_in_flight = std::max(most_loads_in_flight, ++loads_in_flight); }
-  void load_ended() { --loads_in_flight; }
+  void load_started(uint64_t bytes) {
+    most_loads_in_flight = std::max(most_loads_in_flight, ++loads_in_flight);
+    most_bytes_in_flight = std::max(most_bytes_in_flight, bytes_in_flight += bytes);
+  }
+  void load_ended(uint64_t bytes) {
+    --loads_in_flight;
+    bytes_in_flight -= bytes;
+  }
   void mma_started() { most_mmas_in_flight = std::max(most_mmas_in_flight, ++mmas_in_flight); }
   void mma_ended() { --mmas_in_flight; }
   uint64_t loads_in_flight = 0, most_loads_in_flight = 0, mmas_in_flight = 0, most_mmas_in_flight = 0;
+  uint64_t bytes_in_flight = 0, most_bytes_in_flight = 0;  ///< on their way into shared memory
 
   /// Where the launch's parameters lie, so that traces can name a tensor map by its offset.
   const std::byte* grid_parameters() const;

@@ -145,6 +145,7 @@ void Grid::retire(Resident& resident) {
   ++counters_.clusters;
   counters_.last_clock = std::max(counters_.last_clock, cluster.clock);
   counters_.most_loads_in_flight = std::max(counters_.most_loads_in_flight, cluster.most_loads_in_flight);
+  counters_.most_bytes_in_flight = std::max(counters_.most_bytes_in_flight, cluster.most_bytes_in_flight);
   counters_.most_mmas_in_flight = std::max(counters_.most_mmas_in_flight, cluster.most_mmas_in_flight);
   if (!cluster.trace_text.empty()) traces_[cluster.id] = std::move(cluster.trace_text);
   for (int sm : resident.sms) ++sms_[static_cast<size_t>(sm)].free_slots;

@@ -27,8 +27,8 @@ namespace emu {
 struct Counters {
   std::vector<WarpCounters> warps;  ///< by warp index in the CTA
   uint64_t ctas = 0, clusters = 0, most_resident_ctas = 0;
-  uint64_t last_clock = 0;                                     ///< virtual clock at which the last cluster ended
-  uint64_t most_loads_in_flight = 0, most_mmas_in_flight = 0;  ///< of any one cluster
+  uint64_t last_clock = 0;  ///< virtual clock at which the last cluster ended
+  uint64_t most_loads_in_flight = 0, most_bytes_in_flight = 0, most_mmas_in_flight = 0;  ///< of any one cluster
 };
 
 class Grid {

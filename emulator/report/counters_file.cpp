@@ -43,6 +43,7 @@ void append_counters(const std::string& path, const Grid& grid) {
                                  {"most_resident_ctas", counters.most_resident_ctas},
                                  {"virtual_cycles", counters.last_clock},
                                  {"most_loads_in_flight", counters.most_loads_in_flight},
+                                 {"most_bytes_in_flight", counters.most_bytes_in_flight},
                                  {"most_mmas_in_flight", counters.most_mmas_in_flight},
                                  {"total", to_json(total)},
                                  {"by_warp", std::move(warps)}};

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from support import BUILD, PYTHON, ROOT, Refusals, ladder, run
 
-COMMANDS = ["build", "run", "test", "compare", "emulate", "fuzz", "isa", "pages", "record", "speed"]
+COMMANDS = ["build", "run", "test", "compare", "emulate", "fuzz", "isa", "pages", "record", "sass", "speed"]
 
 
 class Commands(Refusals):
@@ -30,7 +30,7 @@ class Commands(Refusals):
         self.assert_refused(ladder("frobnicate"), "no command 'frobnicate'", "build")
 
     def test_unknown_options(self):
-        for name in ("build", "test", "compare", "fuzz", "record", "speed"):
+        for name in ("build", "test", "compare", "fuzz", "record", "sass", "speed"):
             self.assert_refused_in_one_line(ladder(name, "--frobnicate"), "ladder " + name, "--help")
 
     def test_unknown_rung(self):

@@ -1,14 +1,109 @@
-"""What the pages quote of the emulator is what it says now."""
+"""What the pages quote of the rungs and of the emulator is what they say now."""
 
+import tempfile
 import unittest
+from pathlib import Path
 
-from support import ladder
+from support import Refusals, ladder
+
+REPORT = "<!-- report: step01_kloop, parity never flipped, latest, 3 lines -->"
+DIFF = "<!-- diff: step01_kloop step02_pipeline -->"
+LAYOUT = "<!-- layout: 128B, 128x64, 3 lines -->"
+COUNTERS = "<!-- counters: step01_kloop step02_pipeline, 128x256x64 -->"
 
 
 class Pages(unittest.TestCase):
-    def test_quoted_reports(self):
+    def test_all_that_is_quoted(self):
         done = ladder("pages", "--check")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
+class Blocks(Refusals):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="ladder-pages-")
+        self.addCleanup(folder.cleanup)
+        self.page = Path(folder.name, "page.md")
+
+    def renewed(self, comment, block):
+        """The block that takes the place of a stale one. What surrounds it stays, and a second time nothing changes."""
+        before, after = f"Before.\n{comment}\n", "\nAfter.\n```\n<!-- no block -->\n```\n"
+        stale = f"{before}{block}{after}"
+        self.page.write_text(stale)
+        done = ladder("pages", "--check", self.page)
+        self.assertEqual((done.returncode, done.stderr), (1, "page.md is out of date: ./ladder pages\n"))
+        self.assertEqual(self.page.read_text(), stale)
+        done = ladder("pages", self.page)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "page.md renewed\n", ""))
+        text = self.page.read_text()
+        self.assertTrue(text.startswith(before) and text.endswith(after), text)
+        self.assertEqual(ladder("pages", "--check", self.page).returncode, 0)
+        return text[len(before):-len(after)].split("\n")
+
+    def test_a_report(self):
+        lines = self.renewed(REPORT, "```\nold\n```\n")
+        self.assertEqual((lines[0], lines[4:]), ("```", ["```", ""]))
+        self.assertEqual(lines[1], "========= Emulated B200: step01_kloop stopped")
+
+    def test_a_diff(self):
+        lines = self.renewed(DIFF, "```diff\n```\n")
+        self.assertEqual((lines[0], lines[-2:]), ("```diff", ["```", ""]))
+        self.assertEqual(lines[1:3], ["--- step01_kloop/blackwell.cu", "+++ step02_pipeline/blackwell.cu"])
+        self.assertIn("+constexpr int kMaxStages = 8;      // buffers of the ring", lines)
+        self.assertIn("-  __shared__ uint64_t tile_full;", lines)
+        # The kernel's head has another name and its parameters another indentation: no change.
+        self.assertIn("     step02_pipeline(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap "
+                      "b_map, void* d,", lines)
+
+    def test_a_diff_of_a_rung_with_itself(self):
+        self.assertEqual(self.renewed("<!-- diff: step01_kloop step01_kloop -->", "```diff\nold\n```\n"),
+                         ["```diff", "--- step01_kloop/blackwell.cu", "+++ step01_kloop/blackwell.cu", "```", ""])
+
+    def test_counters(self):
+        lines = self.renewed(COUNTERS, "| old |\n| --- |\n")
+        self.assertEqual(lines[0], "| 128x256x64, schedule random:1 | step01_kloop | step02_pipeline |")
+        self.assertIn("| MMAs | 4 | 4 |", lines)
+        self.assertIn("| rows of their boxes | 3,072 | 3,072 |", lines)
+        self.assertFalse([line for line in lines if line.startswith("| TMA stores")])  # none here
+
+    def test_a_layout(self):
+        lines = self.renewed(LAYOUT, "```\nold\n```\n")
+        self.assertEqual((lines[0], lines[5:]), ("```", ["```", ""]))
+        self.assertEqual([line.split() for line in lines[1:5]], [
+            ["banks", "0-3", "4-7", "8-11", "12-15", "16-19", "20-23", "24-27", "28-31"],
+            ["+0", "0.0", "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7"],
+            ["+128", "1.1", "1.0", "1.3", "1.2", "1.5", "1.4", "1.7", "1.6"],
+            ["+256", "2.2", "2.3", "2.0", "2.1", "2.6", "2.7", "2.4", "2.5"]])
+
+    def test_a_layout_without_swizzle(self):
+        lines = self.renewed("<!-- layout: none, 8x16, 2 lines -->", "```\n```\n")
+        self.assertEqual([line.split() for line in lines[2:4]], [
+            ["+0", "0.0", "1.0", "2.0", "3.0", "4.0", "5.0", "6.0", "7.0"],
+            ["+128", "0.1", "1.1", "2.1", "3.1", "4.1", "5.1", "6.1", "7.1"]])
+
+    def test_what_is_refused(self):
+        for comment, part in (
+                (REPORT.replace("never flipped", "often flipped"), "no mutant 'parity often flipped' of step01_kloop"),
+                (REPORT.replace("latest", "later"), "expected a rung, a mutant's name, a schedule"),
+                (DIFF.replace("step02_pipeline", "step02_pipe"), "step02_pipe: no such rung; there are step00_single_mma, "),
+                (DIFF.replace("step02_pipeline ", ""), "expected two rungs"),
+                (COUNTERS.replace("step01_kloop", "step99"), "step99: no such rung"),
+                (COUNTERS.replace("x64", ""), "expected two rungs, for counters also a shape"),
+                (COUNTERS.replace("256", "100"), "step01_kloop ended with exit status 2"),
+                (LAYOUT.replace(", 3 lines", ""), "expected a swizzle, ROWSxK and `N lines`"),
+                (LAYOUT.replace("128B", "256B"), "expected a swizzle (none, 32B, 64B or 128B)"),
+                (LAYOUT.replace("x64", "x48"), "a tile of 128 rows x 48 of K: expected multiples of 8 and 64"),
+                (LAYOUT.replace("3 lines", "129 lines"), "129 lines: expected 1 to 128, which is all of the tile")):
+            for block in ("```\nold\n```\n", "| old |\n"):
+                self.page.write_text(f"{comment}\n{block}")
+                self.assert_refused(ladder("pages", self.page), "page.md: ", part)
+                self.assertEqual(self.page.read_text(), f"{comment}\n{block}")
+
+    def test_a_comment_without_its_block(self):
+        self.page.write_text(f"{DIFF}\nText.\n```\nold\n```\n")
+        self.assert_refused(ladder("pages", self.page), DIFF, "no fenced block and no table follows")
+
+    def test_a_page_that_is_not_there(self):
+        self.assert_refused_in_one_line(ladder("pages", self.page), "page.md: no such file")
 
 
 if __name__ == "__main__":

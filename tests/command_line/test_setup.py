@@ -3,7 +3,7 @@
 import os
 import unittest
 
-from support import NOBODY, Machine, Refusals
+from support import NOBODY, PYTHON, Machine, Refusals, run
 
 AS_ROOT = os.geteuid() == 0
 
@@ -134,6 +134,16 @@ class Toolkit(Setup):
             self.skipTest("this Python has no pip")
         self.assert_refused(done, "could not be fetched from PyPI", "no network", "LADDER_TOOLKIT=/usr/local/cuda-13.0")
         self.assertFalse((self.machine.checkout / ".toolkit" / "cuda").exists())
+
+    def test_disassembler_without_network(self):
+        fetch = "from tools import terminal, toolkit\ntry: toolkit.disassembler()\nexcept terminal.Refusal as refusal: print(refusal)"
+        done = run([PYTHON, "-c", fetch], cwd=self.machine.checkout, env={
+            "PATH": str(self.machine.bin), "PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "0",
+            "PIP_CONFIG_FILE": "/dev/null", "PYTHONDONTWRITEBYTECODE": "1"})
+        if "has no pip" in done.stdout or "python3-pip" in done.stdout:
+            self.skipTest("this Python has no pip")
+        self.assertIn("The disassembler could not be fetched from PyPI", done.stdout, done.stderr)
+        self.assertEqual([], list((self.machine.checkout / ".toolkit").iterdir()))
 
     @unittest.skipUnless(AS_ROOT, "needs root")
     def test_build_folder_not_writable(self):

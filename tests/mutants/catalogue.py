@@ -4,12 +4,18 @@ Statements of blackwell.cu are named by a piece of them. Where a rung is wrong o
 order, the schedules that must notice are the ones named in `race`; that `earliest` says GOOD there is a fact about the
 emulator's kindest schedule, worth knowing, and not a wish."""
 
-from edits import (ACCUMULATES, ALLOC, COMMIT_ACCUMULATOR, COMMIT_EMPTY, COPY, DEALLOC, DESCRIPTOR_A, DESCRIPTOR_B, ELECT,
-                   EXPECT, FLIP, INIT_ACCUMULATOR, INIT_EMPTY, INIT_FULL, LOAD_A, LOAD_B, LOAD_TMEM, MMA, NOT_WARP_3, S0, S1,
-                   STORE, SYNC_END, SYNC_SETUP, ROW_AND_FIRST_COLUMN_SWAPPED, ROWS_AND_COLUMNS_SWAPPED,
-                   TILE_INDICES_SWAPPED, WAIT_ACCUMULATOR, WAIT_EMPTY, WAIT_FULL, WAIT_TMEM, allocates,
-                   counts, deallocates, descriptor, expects, instruction_descriptor, k_columns_at_most, k_columns_off, k_tiles,
-                   no_wait, offsets, other_parity, rows_off, start_off, swapped_offsets, tensor_load, with_offsets, without)
+from edits import (ACCUMULATES, ACCUMULATES_BUT_IN_STAGE_0, ALLOC, COMMIT_ACCUMULATOR, COMMIT_EMPTY, CONSUMER,
+                   CONSUMER_FLIP, CONSUMER_IN_WARP_0, CONSUMER_LOOP, COPY, DEALLOC, DESCRIPTORS_STAY, DESCRIPTOR_A,
+                   DESCRIPTOR_B, ELECT, EXPECT, FLIP, IF_REFILL, INIT_ACCUMULATOR, INIT_EMPTY, INIT_FULL,
+                   K_AND_ROW_OF_A_SWAPPED, K_STEP_IN_ELEMENTS, K_TILES_16_WIDE, LOAD_A, LOAD_B, LOAD_TMEM, MMA, NOT_WARP_3,
+                   NO_K_STEP, ONE_BUFFER_NOT_INITIALISED, OVERWRITES_IN_EVERY_K_TILE, OVERWRITES_THROUGHOUT_K_TILE_0,
+                   PRODUCER, PRODUCER_FLIP, PRODUCER_LOOP, PROLOGUE, PROLOGUE_LOADS_ONE_MORE, REFILL, RING_COMMIT_EMPTY,
+                   RING_DESCRIPTOR_A, RING_INIT_EMPTY, RING_WAIT_EMPTY, RING_WAIT_FULL, ROWS_AND_COLUMNS_SWAPPED,
+                   ROW_AND_FIRST_COLUMN_SWAPPED, S0, S1, S2, S3, S4, STORE, SYNC_END, SYNC_SETUP, TILE_INDICES_SWAPPED,
+                   WAIT_ACCUMULATOR, WAIT_EMPTY, WAIT_FULL, WAIT_TMEM, all_lanes, allocates, always_flips, both_descriptors,
+                   counts, deallocates, descriptor, expects, instruction_descriptor, k_columns_at_most, k_columns_off,
+                   k_tiles, never_flips, no_wait, offsets, other_parity, refill_off, rows_off, start_off, swapped_offsets,
+                   swizzle_named, tensor_load, with_offsets, without)
 from mutant import GOOD, Good, Mutant, always, hangs, mismatch, notes, race, says, seeds, stops, waits
 from surgery import Edit, Move
 
@@ -46,6 +52,22 @@ def arrives_too_often(phase, *more):
 
 
 ARRIVES_TOO_OFTEN = stops("mbarrier arrive beyond its count by 1", EXPECT)  # in whatever phase
+REFILLS_TOO_EARLY = stops("mbarrier arrive beyond its count by 1", REFILL)  # of step02, whatever buffer
+
+
+def fills_too_early(stage, phase, at=EXPECT, who=LANE):
+    """A buffer of a ring, while the bytes of the K tile before are still missing."""
+    return says("stopped", "mbarrier arrive beyond its count by 1", f"tile_full[{stage}]: phase {phase} is running, of parity "
+                f"{phase % 2}, 0 of 1 arrival missing, 12288 bytes missing", f"at {{{at}}}",
+                f"by block (0,0,0), {who}: mbarrier.arrive.expect_tx")
+
+
+def starves(parts):
+    """In step03 the producer waits for a buffer, and everybody but the two roles for the end."""
+    return hangs(*waits(LANE, RING_WAIT_EMPTY, parts), "warps 0-1, lanes 0xfffffffe; warps 2-3, all lanes",
+                 "waits for accumulator_full", f"warp 1, lane 0 at {{{RING_WAIT_FULL}}}", "waits for tile_full[0]")
+
+
 TOO_MANY_BYTES = hangs(f"{LANE} at {{{WAIT_FULL}}}", "waits for tile_full", "bytes more than were expected")
 
 MUTANTS = (
@@ -265,7 +287,7 @@ MUTANTS = (
 
     # ---- who does it -------------------------------------------------------------------------------------------------
     Mutant("all lanes of warp 0 load and multiply", S1,
-           (Edit(ELECT, r"\{ \.reg \.pred p; elect\.sync.*selp\.u32 (%r\d+), 1, 0, p; \}", r"mov.b32 \1, 1;"),),
+           (all_lanes(ELECT),),
            always(arrives_too_often(0, "by block (0,0,0), warp 0, lane 1: mbarrier.arrive.expect_tx"))),
     Mutant("no CTA barrier after the setup", S1, (Edit(SYNC_SETUP, r"bar\.sync 0;", ""),),
            race(uninitialised("tile_full", EXPECT), uninitialised("tile_full", EXPECT),
@@ -300,4 +322,115 @@ MUTANTS = (
            always(stops("it belongs to no allocation", STORE)), shape="128x8200x16"),
     Mutant("tile indices swapped", S1, TILE_INDICES_SWAPPED,
            always(mismatch("outputs never written", "wrong in 2 of 3")), shape="384x256x64"),
+
+    # ---- a ring of buffers (step02) ----------------------------------------------------------------------------------
+    Mutant("unedited", S2, (), race(GOOD, GOOD, GOOD)),
+    Mutant("no wait for tile_full", S2, (no_wait(RING_WAIT_FULL),),
+           race(GOOD, fills_too_early(0, 0, at=REFILL), seeds(REFILLS_TOO_EARLY, WRONG_EVERYWHERE, least=6))),
+    Mutant("no wait for tile_empty", S2, (no_wait(RING_WAIT_EMPTY),),
+           race(GOOD, WRONG_EVERYWHERE, seeds(WRONG_EVERYWHERE, least=6))),
+    Mutant("tile_empty waited for with the other parity", S2, (other_parity(RING_WAIT_EMPTY),),
+           race(hangs(*waits(LANE, RING_WAIT_EMPTY, missing("tile_empty[0]", "1 of 1 arrival missing", parity=1, phase=1))),
+                WRONG_EVERYWHERE, seeds(WRONG_EVERYWHERE, hangs("waits for tile_empty"), least=6))),
+    Mutant("parity never flipped", S2, (never_flips(FLIP),),
+           race(hangs(*waits(LANE, RING_WAIT_FULL, missing("tile_full[0]", "1 of 1 arrival missing", parity=0, phase=2))),
+                fills_too_early(0, 1, at=REFILL),
+                seeds(hangs("waits for tile_full"), REFILLS_TOO_EARLY, WRONG_EVERYWHERE, least=8))),
+    Mutant("parity never flipped, one round", S2, (never_flips(FLIP),), always(GOOD), shape="128x256x64"),
+    Mutant("parity flipped every K tile", S2, (always_flips(FLIP),),
+           race(hangs(*waits(LANE, RING_WAIT_FULL, missing("tile_full[1]", "1 of 1 arrival missing", parity=1, phase=1))),
+                fills_too_early(1, 0, at=REFILL), seeds(hangs("waits for tile_full"), REFILLS_TOO_EARLY, least=8))),
+    Mutant("prologue loads one K tile more than there are buffers", S2, (PROLOGUE_LOADS_ONE_MORE,),
+           always(uninitialised("tile_full[4]", PROLOGUE, f"by block (0,0,0), {LANE}: mbarrier.arrive.expect_tx"))),
+    Mutant("barriers of the last buffer not initialised", S2, ONE_BUFFER_NOT_INITIALISED,
+           always(uninitialised("tile_full[3]", PROLOGUE))),
+    Mutant("refill loads the K tile before the right one", S2, (refill_off(-1),),
+           always(mismatch("what arrived: K tile 3 (k = 48..63) was summed twice, K tile 9 not at all (fits 16 of 16"))),
+    Mutant("refill to the end and beyond", S2, (without(IF_REFILL, r"@%p\d+ bra"),),  # beyond K: zeros that nobody reads
+           always(Good({"mmas": 10, "tma_loads": 28}))),
+    Mutant("no commit to tile_empty", S2, (without(RING_COMMIT_EMPTY, r"tcgen05\.commit"),),
+           always(hangs(*waits(LANE, RING_WAIT_EMPTY, missing("tile_empty[0]", "1 of 1 arrival missing")),
+                        "nobody has signalled it since its mbarrier.init"))),
+    Mutant("no commit to tile_empty, one round", S2, (without(RING_COMMIT_EMPTY, r"tcgen05\.commit"),),
+           always(GOOD), shape="128x256x64"),
+    Mutant("commit to tile_empty before the MMA", S2, (Move(RING_COMMIT_EMPTY, MMA),),
+           race(GOOD, mismatch("what arrived: K tile 9 (k = 144..159) was summed twice, K tile 5 not at all (fits 16 of 16"),
+                seeds(WRONG_EVERYWHERE, least=5))),
+    Mutant("descriptors stay at the first buffer", S2, (DESCRIPTORS_STAY,), always(WRONG_EVERYWHERE)),
+    Mutant("the sum starts afresh with every round", S2, (ACCUMULATES_BUT_IN_STAGE_0,),
+           always(mismatch("what arrived: K tiles 0 to 7 were lost: the sum started afresh at K tile 8 (fits 16 of 16"))),
+    Mutant("one K tile too many", S2, (k_tiles(1, CONSUMER_LOOP),),  # not as in step01: nobody loads it
+           always(hangs(*waits(LANE, RING_WAIT_FULL, missing("tile_full[2]", "1 of 1 arrival missing", parity=0, phase=2))))),
+
+    # ---- two roles (step03) ------------------------------------------------------------------------------------------
+    Mutant("unedited", S3, (), race(GOOD, GOOD, GOOD)),
+    Mutant("producer waits with the consumer's parity", S3,
+           (Edit(RING_WAIT_EMPTY, r"xor\.b32 (%r\d+), (%r\d+), 1;", r"mov.b32 \1, \2;"),),
+           always(starves(missing("tile_empty[0]", "1 of 1 arrival missing")))),
+    Mutant("no wait for tile_empty", S3, (no_wait(RING_WAIT_EMPTY),),
+           race(GOOD, fills_too_early(0, 0), seeds(ARRIVES_TOO_OFTEN, least=8))),
+    Mutant("no wait for tile_full", S3, (no_wait(RING_WAIT_FULL),),
+           race(GOOD, fills_too_early(0, 0), seeds(ARRIVES_TOO_OFTEN, least=8))),
+    Mutant("producer's parity never flipped", S3, (never_flips(PRODUCER_FLIP),),
+           race(starves(missing("tile_empty[0]", "1 of 1 arrival missing", parity=1, phase=1)),
+                fills_too_early(0, 0), seeds(ARRIVES_TOO_OFTEN, least=8))),
+    Mutant("consumer's parity never flipped", S3, (never_flips(CONSUMER_FLIP),),
+           race(hangs(*waits(LANE, RING_WAIT_EMPTY, missing("tile_empty[0]", "1 of 1 arrival missing", parity=1, phase=1))),
+                fills_too_early(0, 1),
+                seeds(hangs("waits for tile_empty"), ARRIVES_TOO_OFTEN, WRONG_EVERYWHERE, least=8))),
+    Mutant("both roles in warp 0", S3, (CONSUMER_IN_WARP_0,),
+           always(hangs(*waits(LANE, RING_WAIT_EMPTY, missing("tile_empty[0]", "1 of 1 arrival missing")),
+                        "nobody has signalled it since its mbarrier.init",
+                        *waits("warp 0, lanes 0xfffffffe; warps 1-3, all lanes", WAIT_ACCUMULATOR,
+                               "waits for accumulator_full")))),
+    Mutant("no commit to tile_empty", S3, (without(RING_COMMIT_EMPTY, r"tcgen05\.commit"),),
+           always(starves(missing("tile_empty[0]", "1 of 1 arrival missing")))),
+    Mutant("no commit to tile_empty, one round", S3, (without(RING_COMMIT_EMPTY, r"tcgen05\.commit"),),
+           always(GOOD), shape="128x256x64"),
+    Mutant("commit to tile_empty before the MMA", S3, (Move(RING_COMMIT_EMPTY, MMA),),
+           race(GOOD, WRONG_EVERYWHERE, seeds(WRONG_EVERYWHERE, least=2))),
+    Mutant("tile_empty counts two arrivals", S3, (counts(RING_INIT_EMPTY, 2, times=5),),
+           always(starves(missing("tile_empty[0]", "1 of 2 arrivals missing")))),
+    Mutant("all lanes of the producer's warp load", S3, (all_lanes(PRODUCER),),
+           always(fills_too_early(0, 0, who="warp 0, lane 1"))),
+    Mutant("all lanes of the consumer's warp multiply", S3, (all_lanes(CONSUMER),),
+           race(hangs(*waits(LANE, RING_WAIT_EMPTY, missing("tile_empty[0]", "1 of 1 arrival missing", phase=32)),
+                      f"signalled so far: tcgen05.commit, warp 1, {{{RING_COMMIT_EMPTY}}}", "(32 times"),
+                fills_too_early(0, 1),
+                seeds(hangs("waits for tile_empty"), ARRIVES_TOO_OFTEN, WRONG_EVERYWHERE,
+                      stops("tcgen05.mma that was still under way", MMA), least=8))),
+    Mutant("producer loads one K tile too many", S3, (k_tiles(1, PRODUCER_LOOP),),  # zeros that nobody reads
+           always(Good({"mmas": 10, "tma_loads": 22}))),
+    Mutant("producer loads one K tile too few", S3, (k_tiles(-1, PRODUCER_LOOP),),
+           always(hangs(*waits("warp 1, lane 0", RING_WAIT_FULL,
+                               missing("tile_full[1]", "1 of 1 arrival missing", parity=0, phase=2))))),
+
+    # ---- swizzled rows, four MMAs a stage (step04) -------------------------------------------------------------------
+    Mutant("unedited", S4, (), race(GOOD, GOOD, GOOD)),
+    Mutant("descriptors without swizzle", S4, swizzle_named(0), always(mismatch("rows all 128; columns all 256"))),
+    Mutant("descriptors of the 64-byte swizzle", S4, swizzle_named(4), always(mismatch("rows all 128; columns all 256"))),
+    Mutant("A starts a row late", S4, (start_off(RING_DESCRIPTOR_A, 128),),
+           always(mismatch("what arrived: row i holds what belongs to row i + 1 (fits 16 of 16"))),
+    Mutant("groups of 8 rows 128 bytes apart", S4,
+           both_descriptors(lambda word: with_offsets(word, offsets(word)[0], 128 >> 4)),
+           always(mismatch("rows all 128; columns all 256"))),
+    Mutant("no step along K", S4, (NO_K_STEP,), always(WRONG_EVERYWHERE)),
+    Mutant("step along K in elements", S4, (K_STEP_IN_ELEMENTS,),
+           always(mismatch("what arrived: K slice 1 (k = 16..31) arrived twice")), input="position"),
+    Mutant("K tiles 16 apart", S4, (K_TILES_16_WIDE,),
+           always(mismatch("what arrived: K slice 1 (k = 16..31) arrived twice")), input="position"),
+    Mutant("K and row of A swapped", S4, (K_AND_ROW_OF_A_SWAPPED,), always(WRONG_EVERYWHERE)),
+    Mutant("K tile 0 overwrites with each MMA", S4, OVERWRITES_THROUGHOUT_K_TILE_0, always(WRONG_EVERYWHERE)),
+    Mutant("every K tile overwrites", S4, (OVERWRITES_IN_EVERY_K_TILE,),
+           always(mismatch("what arrived: K tiles 0 to 8 were lost: the sum started afresh at K tile 9 (fits 16 of 16"))),
+    Mutant("a quarter of the bytes expected", S4, (expects(12288),),
+           race(*2 * [hangs(f"warp 1, lane 0 at {{{RING_WAIT_FULL}}}", "waits for tile_full[0]",
+                            "36864 bytes more than were expected")],
+                seeds(hangs("bytes more than were expected"), least=8))),
+    Mutant("no wait for tile_empty", S4, (no_wait(RING_WAIT_EMPTY),),
+           race(hangs(*waits("warp 1, lane 0", RING_WAIT_FULL,
+                             missing("tile_full[2]", "1 of 1 arrival missing", parity=0, phase=2))),
+                ARRIVES_TOO_OFTEN, seeds(ARRIVES_TOO_OFTEN, least=8))),
+    Mutant("commit to tile_empty before the MMAs", S4, (Move(RING_COMMIT_EMPTY, MMA),),
+           race(WRONG_EVERYWHERE, WRONG_EVERYWHERE, seeds(WRONG_EVERYWHERE, least=5))),
 )

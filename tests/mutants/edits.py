@@ -2,7 +2,7 @@
 
 from surgery import Edit
 
-S0, S1 = "step00_single_mma", "step01_kloop"
+S0, S1, S2, S3, S4 = "step00_single_mma", "step01_kloop", "step02_pipeline", "step03_warpspec", "step04_swizzle"
 
 # ---- statements ------------------------------------------------------------------------------------------------------
 
@@ -26,6 +26,25 @@ WAIT_TMEM = "tcgen05_wait_ld();"
 STORE = "if (row < m) store_row"
 SYNC_END = "__syncthreads(); if (warp == 0)"
 DEALLOC = "tcgen05_dealloc<1>("
+
+# Of the rungs with a ring of buffers. Where `load` of step02 is inlined, edits go by the lines of its body and reports name
+# those of its calls.
+RING_INIT = "for (int stage = 0; stage < stages; ++stage) {"
+RING_INIT_EMPTY = "mbarrier_init(shared_address(tile_empty[stage])"
+RING_WAIT_FULL, RING_WAIT_EMPTY = (f"mbarrier_wait_parity(shared_address({name}[stage])"
+                                   for name in ("tile_full", "tile_empty"))
+RING_COMMIT_EMPTY = "tcgen05_commit<1>(shared_address(tile_empty[stage]))"
+RING_ACCUMULATE = "const bool accumulate = k_tile > 0;"
+PROLOGUE = "for (int k_tile = 0; k_tile < stages && k_tile < k_tiles; ++k_tile) load"
+IF_REFILL = "if (k_tile + stages < k_tiles) {"
+REFILL = "load(k_tile + stages, stage);"
+RING_DESCRIPTOR_A, RING_DESCRIPTOR_B = (f"tcgen05_smem_descriptor({name}_tiles" for name in "ab")
+PRODUCER, CONSUMER = ELECT, "if (warp == 1 && elect_sync()) { constexpr MmaInput"
+PRODUCER_LOOP, CONSUMER_LOOP = (
+    f"for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {{ {wait}" for wait in (RING_WAIT_EMPTY, RING_WAIT_FULL))
+RING_FLIP = "if (++stage == stages) stage = 0, parity ^= 1; // the ring wraps }"
+PRODUCER_FLIP = f"{RING_FLIP} }} if (warp == 1"
+CONSUMER_FLIP = f"{RING_FLIP} tcgen05_commit<1>(shared_address(accumulator_full))"
 
 # ---- edits -----------------------------------------------------------------------------------------------------------
 
@@ -72,17 +91,17 @@ def instruction_descriptor(change):
     return Edit(MMA, r"mov\.b32 (%r\d+), (\d{6,});", lambda m: f"mov.b32 {m[1]}, {change(int(m[2]))};")
 
 
-def immediate(statement, instruction, value):
+def immediate(statement, instruction, value, times=1):
     """Another number as the last operand of the statement's instruction."""
-    return Edit(statement, rf"({instruction}[^;]*), %r\d+;", rf"\1, {value};")
+    return Edit(statement, rf"({instruction}[^;]*), %r\d+;", rf"\1, {value};", times)
 
 
 def expects(bytes_):
     return immediate(EXPECT, r"mbarrier\.arrive\.expect_tx", bytes_)
 
 
-def counts(statement, arrivals):
-    return immediate(statement, r"mbarrier\.init", arrivals)
+def counts(statement, arrivals, times=1):
+    return immediate(statement, r"mbarrier\.init", arrivals, times)
 
 
 def allocates(columns):
@@ -117,10 +136,65 @@ def tensor_load(change):
                 rf"{{ .reg .b32 q; mov.b32 q, \2; {change}; tcgen05.ld\1, [q]; }}")
 
 
-def k_tiles(more):
-    return Edit(LOOP, r"setp\.ne\.s32 (%p\d+), (%r\d+), (%r\d+);",
+def k_tiles(more, loop=LOOP):
+    return Edit(loop, r"setp\.ne\.s32 (%p\d+), (%r\d+), (%r\d+);",
                 rf"{{ .reg .b32 q; add.s32 q, \3, {more}; setp.ne.s32 \1, \2, q; }}")
 
+
+def all_lanes(statement):
+    return Edit(statement, r"\{ \.reg \.pred p; elect\.sync.*selp\.u32 (%r\d+), 1, 0, p; \}", r"mov.b32 \1, 1;")
+
+
+# The parity of a ring flips with its last stage.
+RING_FLIPS = r"xor\.b32 (%r\d+), (%r\d+), %r\d+;"
+
+
+def never_flips(statement):
+    return Edit(statement, RING_FLIPS, r"mov.b32 \1, \2;")
+
+
+def always_flips(statement):
+    return Edit(statement, RING_FLIPS, r"xor.b32 \1, \2, 1;")
+
+
+def refill_off(k_tiles):
+    """The refill of step02 loads a K tile further on, or back."""
+    return Edit(REFILL, r"shl\.b32 (%r\d+), (%r\d+), 1;", rf"shl.b32 \1, \2, 1; add.s32 \1, \1, {2 * k_tiles};")
+
+
+ONE_BUFFER_NOT_INITIALISED = (  # of four: the compiler makes one round of four, and then rounds of one
+    Edit(RING_INIT, r"setp\.lt\.u32 (%p\d+), %r\d+, 4;", r"setp.eq.s32 \1, 0, 0;"),
+    Edit(RING_INIT, r"and\.b32 (%r\d+), %r\d+, 3;", r"mov.b32 \1, 3;"))
+PROLOGUE_LOADS_ONE_MORE = Edit(PROLOGUE, r"(min\.u32 (%r\d+), %r\d+, %r\d+;)", r"\1 add.u32 \2, \2, 1;")
+ACCUMULATES_BUT_IN_STAGE_0 = Edit(RING_ACCUMULATE, r"setp\.ne\.s32 (%p\d+), (%r\d+), 0;",
+                                  r"{ .reg .b32 q; and.b32 q, \2, 3; setp.ne.s32 \1, q, 0; }")
+DESCRIPTORS_STAY = Edit(MMA, r"add\.s64 (%rd\d+), (%rd\d+), %rd\d+;", r"mov.b64 \1, \2;", times=2)
+# Of step04, whose K tile is four MMAs long. Groups of the copy: instruction, shared address, map, K, row, barrier.
+LOAD_2D_A = "cp_async_bulk_tensor_2d(a_tiles"
+COPY_2D = r"(cp\.async\.bulk\.tensor\S+) \[(%r\d+)\], \[(%rd\d+), \{(%r\d+), (%r\d+)\}\], \[(%r\d+)\];"
+K_STEP = "const uint64_t step = (stage * kStageBytes + k * 2) >> 4;"
+K_STEP_BYTES = r"or\.b32 (%r\d+), (%r\d+), (\d+);"
+K_AND_ROW_OF_A_SWAPPED = Edit(LOAD_2D_A, COPY_2D, r"\1 [\2], [\3, {\5, \4}], [\6];")
+NO_K_STEP = Edit(K_STEP, K_STEP_BYTES, r"mov.b32 \1, \2;", times=3)
+K_STEP_IN_ELEMENTS = Edit(K_STEP, K_STEP_BYTES, lambda m: f"or.b32 {m[1]}, {m[2]}, {int(m[3]) // 2};", times=3)
+K_TILES_16_WIDE = Edit(LOAD_2D_A, r"shl\.b32 (%r\d+), (%r\d+), 6;", r"shl.b32 \1, \2, 4;")
+OVERWRITES_THROUGHOUT_K_TILE_0 = (
+    Edit("const bool accumulate = k_tile > 0 || k > 0;", r"(setp\.ne\.s32 (%p\d+), %r\d+, 0;)",
+         r".reg .b32 later; \1 selp.u32 later, 1, 0, \2;"),
+    Edit(MMA, r"mov\.b32 (%r\d+), 1;", r"mov.b32 \1, later;"))
+OVERWRITES_IN_EVERY_K_TILE = Edit(MMA, r"selp\.u32 (%r\d+), 1, 0, %p\d+;", r"mov.b32 \1, 0;")
+
+
+def both_descriptors(change):
+    return descriptor(RING_DESCRIPTOR_A, change), descriptor(RING_DESCRIPTOR_B, change)
+
+
+def swizzle_named(layout):
+    """The descriptors name another layout: 0 none, 2 of 128 bytes, 4 of 64, 6 of 32."""
+    return both_descriptors(lambda word: word & ~(7 << 61) | layout << 61)
+
+
+CONSUMER_IN_WARP_0 = Edit(CONSUMER, r"setp\.ne\.s32 (%p\d+), (%r\d+), 1;", r"setp.ne.s32 \1, \2, 0;")
 
 NOT_WARP_3 = r"{ .reg .b32 t; .reg .pred q; mov.u32 t, %tid.x; setp.lt.u32 q, t, 96; @q bar.sync 0; }"
 

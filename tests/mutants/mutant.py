@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from typing import Union
 
 ROUND = ("earliest", "latest", "random:1", "random:2")
+SHAPES = {"step00": "128x256x16", "step01": "128x256x64",  # and ten K tiles: two rounds and a half of a ring of four
+          "step02": "128x256x160", "step03": "128x256x160", "step04": "128x256x640"}
 SEEDS = tuple(f"random:{seed}" for seed in range(1, 9))
 
 
@@ -85,7 +87,7 @@ class Mutant:
 
     def __post_init__(self):
         if not self.shape:
-            object.__setattr__(self, "shape", "128x256x16" if self.rung.startswith("step00") else "128x256x64")
+            object.__setattr__(self, "shape", SHAPES[self.rung[:6]])
 
 
 Outcome = Union[Good, Says, Seeds]

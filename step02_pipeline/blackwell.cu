@@ -1,0 +1,164 @@
+// step02_pipeline: a loop over K through a ring of buffers, so that loads run ahead.
+// D (m x n) = A (m x k) B (n x k)^T, fp32 accumulation.
+#include "common/harness/launch.h"
+#include "common/harness/rung.h"
+#include "common/harness/tensor_map.h"
+#include "common/layout/instruction_descriptor.h"
+#include "common/layout/operand_tile.h"
+#include "common/layout/store_row.cuh"
+#include "common/ptx/fence.cuh"
+#include "common/ptx/mbarrier.cuh"
+#include "common/ptx/shared.cuh"
+#include "common/ptx/tcgen05.cuh"
+#include "common/ptx/tma.cuh"
+#include "common/ptx/tmem.cuh"
+#include "common/ptx/warp.cuh"
+
+using namespace ladder;
+
+constexpr int kTileM = 128;        // rows of D a CTA computes: the lanes of tensor memory
+constexpr int kTileN = 256;        // columns of D a CTA computes: columns of tensor memory
+constexpr int kTileK = 16;         // what one MMA of 16-bit inputs takes
+constexpr int kColumnK = 8;        // K elements in 16 bytes: without swizzle a tile is stored in columns this wide
+constexpr int kMaxStages = 8;      // buffers of the ring
+constexpr int kThreads = 128;      // one thread for each row of the tile
+constexpr int kStoreColumns = 32;  // accumulators a thread holds at a time
+constexpr uint32_t kTmemColumns = kTileN;
+
+constexpr OperandTile kATile{Major::k, Swizzle::kNone, AtomOrder::kRowsFirst, 2, kTileM, kTileK};
+constexpr OperandTile kBTile{Major::k, Swizzle::kNone, AtomOrder::kRowsFirst, 2, kTileN, kTileK};
+static_assert(kATile.leading_bytes() == kTileM * 16 && kATile.stride_bytes() == 8 * 16);
+static_assert(kBTile.leading_bytes() == kTileN * 16 && kBTile.stride_bytes() == 8 * 16);
+constexpr int kStageBytes = kATile.bytes() + kBTile.bytes();
+static_assert(kStageBytes == 12 * 1024);
+static_assert(kColumnK * 2 == kATile.span_bytes() && kTileN <= 256);  // a box: 16-byte rows, at most 256 of them
+static_assert(kTmemColumns >= 32 && kTmemColumns <= 512 && (kTmemColumns & (kTmemColumns - 1)) == 0);
+static_assert(kTileN % kStoreColumns == 0 && kThreads == kTileM);
+
+// One tile of D per CTA. Who does what:
+//   role        threads           waits for               signals
+//   setup       warps 0 and 1     -                       CTA barrier: tensor memory and mbarriers are ready
+//   load, MMA   warp 0, one lane  tile_full[stage],       tile_full[stage]: the bytes of both boxes
+//                                 tile_empty[stage]       tile_empty[stage]: the MMA has read them
+//                                                         accumulator_full: all MMAs are complete
+//   epilogue    all warps         accumulator_full        CTA barrier: tensor memory may be freed
+template <DType kIn, DType kOut>
+__global__ void __launch_bounds__(kThreads)
+    step02_pipeline(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map, void* d,
+                    int64_t m, int64_t n, int k_tiles, int stages) {
+  alignas(128) extern __shared__ uint8_t ring[];  // `stages` times a tile of A and, behind it, one of B
+  __shared__ uint64_t tile_full[kMaxStages];
+  __shared__ uint64_t tile_empty[kMaxStages];
+  __shared__ uint64_t accumulator_full;
+  __shared__ uint32_t tmem_address;
+
+  const uint32_t warp = warp_index();
+  // Tiles are numbered down the columns of D, in x alone: a grid has at most 65,535 blocks in y.
+  const int m_tiles = static_cast<int>((m + kTileM - 1) / kTileM);
+  const int tile_m = static_cast<int>(blockIdx.x) % m_tiles;
+  const int tile_n = static_cast<int>(blockIdx.x) / m_tiles;
+
+  if (warp == 0) {
+    tcgen05_alloc<1>(shared_address(tmem_address), kTmemColumns);
+    tcgen05_relinquish_alloc_permit<1>();
+  }
+  if (warp == 1 && elect_sync()) {
+    prefetch_tensormap(&a_map);
+    prefetch_tensormap(&b_map);
+    for (int stage = 0; stage < stages; ++stage) {
+      mbarrier_init(shared_address(tile_full[stage]), 1);
+      mbarrier_init(shared_address(tile_empty[stage]), 1);
+    }
+    mbarrier_init(shared_address(accumulator_full), 1);
+    fence_mbarrier_init();
+  }
+  tcgen05_fence_before_thread_sync();
+  __syncthreads();
+  tcgen05_fence_after_thread_sync();
+  const uint32_t accumulator = tmem_address;
+
+  if (warp == 0 && elect_sync()) {
+    constexpr MmaInput kInput = kIn == DType::f16 ? MmaInput::f16 : MmaInput::bf16;
+    constexpr InstructionDescriptor kMma{kInput, kInput, MmaAccumulator::f32, kTileM, kTileN};
+    const uint32_t a_tiles = shared_address(ring[0]), b_tiles = a_tiles + kATile.bytes();  // of stage 0
+    const uint64_t a_descriptor =
+        tcgen05_smem_descriptor(a_tiles, kATile.leading_bytes(), kATile.stride_bytes(), Swizzle::kNone);
+    const uint64_t b_descriptor =
+        tcgen05_smem_descriptor(b_tiles, kBTile.leading_bytes(), kBTile.stride_bytes(), Swizzle::kNone);
+    const auto load = [&](int k_tile, int stage) {
+      const int k_column = k_tile * (kTileK / kColumnK);
+      const uint32_t full = shared_address(tile_full[stage]);
+      mbarrier_arrive_expect_tx(full, kStageBytes);
+      cp_async_bulk_tensor_3d(a_tiles + stage * kStageBytes, &a_map, full, 0, tile_m * kTileM, k_column);
+      cp_async_bulk_tensor_3d(b_tiles + stage * kStageBytes, &b_map, full, 0, tile_n * kTileN, k_column);
+    };
+    for (int k_tile = 0; k_tile < stages && k_tile < k_tiles; ++k_tile) load(k_tile, k_tile);
+    int stage = 0;
+    uint32_t parity = 0;
+    for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
+      mbarrier_wait_parity(shared_address(tile_full[stage]), parity);
+      tcgen05_fence_after_thread_sync();
+      const bool accumulate = k_tile > 0;              // the first MMA overwrites what tensor memory held before
+      const uint64_t step = stage * kStageBytes >> 4;  // in a descriptor, addresses count 16 bytes
+      tcgen05_mma_f16<1>(accumulator, a_descriptor + step, b_descriptor + step, kMma.word(), accumulate);
+      tcgen05_commit<1>(shared_address(tile_empty[stage]));
+      if (k_tile + stages < k_tiles) {
+        mbarrier_wait_parity(shared_address(tile_empty[stage]), parity);
+        load(k_tile + stages, stage);
+      }
+      if (++stage == stages) stage = 0, parity ^= 1;  // the ring wraps
+    }
+    tcgen05_commit<1>(shared_address(accumulator_full));
+  }
+  mbarrier_wait_parity(shared_address(accumulator_full), 0);
+  tcgen05_fence_after_thread_sync();
+
+  // Thread t holds row t of the tile: lane t of tensor memory, of which each warp reaches its own 32.
+  const int64_t row = int64_t{tile_m} * kTileM + threadIdx.x;
+  const int64_t first_column = int64_t{tile_n} * kTileN;
+  for (int column = 0; column < kTileN && first_column + column < n; column += kStoreColumns) {
+    float values[kStoreColumns];
+    __syncwarp();  // tcgen05.ld is for all lanes together: here they meet again after a wait or a store
+    tcgen05_ld_32x32b_x32(values, accumulator + (warp * 32 << 16) + column);
+    tcgen05_wait_ld();
+    if (row < m) store_row<kOut>(d, row * n + first_column + column, values, n - first_column - column);
+  }
+
+  tcgen05_fence_before_thread_sync();
+  __syncthreads();
+  if (warp == 0) {
+    tcgen05_fence_after_thread_sync();
+    tcgen05_dealloc<1>(accumulator, kTmemColumns);
+  }
+}
+
+// The map of a row-major rows x k matrix as a stack of 16-byte columns, {8, rows, k / 8}: one box holds a whole K tile,
+// its columns one after the other. What lies outside the matrix, a last half K tile too, is filled with zeros.
+static CUtensorMap operand_map(DType type, const void* base, int64_t rows, int64_t k, uint32_t tile_rows) {
+  const uint64_t dims[] = {kColumnK, static_cast<uint64_t>(rows), static_cast<uint64_t>(k / kColumnK)};
+  const uint64_t strides_bytes[] = {static_cast<uint64_t>(k) * 2, kColumnK * 2};
+  const uint32_t box[] = {kColumnK, tile_rows, kTileK / kColumnK};
+  return make_tensor_map(type, base, dims, strides_bytes, box, CU_TENSOR_MAP_SWIZZLE_NONE);
+}
+
+template <DType kIn, DType kOut>
+static void launch_typed(const Gemm& gemm, int stages) {
+  const CUtensorMap a_map = operand_map(kIn, gemm.a, gemm.m, gemm.k, kTileM);
+  const CUtensorMap b_map = operand_map(kIn, gemm.b, gemm.n, gemm.k, kTileN);
+  const int64_t m_tiles = (gemm.m + kTileM - 1) / kTileM, n_tiles = (gemm.n + kTileN - 1) / kTileN;
+  const dim3 grid(static_cast<unsigned>(m_tiles * n_tiles));
+  const int64_t k_tiles = (gemm.k + kTileK - 1) / kTileK;
+  const size_t ring_bytes = static_cast<size_t>(stages) * kStageBytes;
+  launch(step02_pipeline<kIn, kOut>,
+         {.grid = grid, .block = kThreads, .dynamic_shared_bytes = ring_bytes, .stream = gemm.stream}, a_map, b_map,
+         gemm.d, gemm.m, gemm.n, k_tiles, stages);
+}
+
+void launch_step02_pipeline(const Gemm& gemm, int stages) {
+  const bool f16 = gemm.in == DType::f16;
+  if (gemm.out == DType::f32) {
+    f16 ? launch_typed<DType::f16, DType::f32>(gemm, stages) : launch_typed<DType::bf16, DType::f32>(gemm, stages);
+  } else {
+    f16 ? launch_typed<DType::f16, DType::f16>(gemm, stages) : launch_typed<DType::bf16, DType::bf16>(gemm, stages);
+  }
+}

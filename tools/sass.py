@@ -1,0 +1,210 @@
+"""`ladder sass stepNN`: the Blackwell machine code of a rung's main loop, from one stage's first MMA to the next stage's.
+
+The loop is shown in the order in which it runs: the MMAs, the branch back, then what leads to the MMAs again. Code that
+only a failed wait reaches lies elsewhere and is left out.
+"""
+
+import json
+import re
+import subprocess
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tools import build, toolkit
+from tools.terminal import Parser, Refusal, note, say
+
+RECORD = build.ROOT / "tests" / "machine_code" / "recorded.json"
+DTYPES = ["f16", "bf16", "f32"]  # common/harness/dtype.h
+
+LINE = re.compile(r"^\s+/\*([0-9a-f]+)\*/\s+(?:(@!?U?P\w+)\s+)?(\S.*?)\s*;")
+MMA, COMMIT = "UTCHMMA", "UTCBAR"
+
+
+@dataclass(frozen=True)
+class Instruction:
+    address: int
+    predicate: str  # "@!P0", or nothing
+    text: str       # "BRA.U !UP0, 0x3c0"
+
+    @property
+    def opcode(self):
+        return self.text.split()[0]
+
+    @property
+    def base(self):
+        """The opcode without its modifiers."""
+        return self.opcode.split(".")[0]
+
+    @property
+    def target(self):
+        """Where a branch goes."""
+        found = re.search(r"0x([0-9a-f]+)$", self.text)
+        return int(found[1], 16) if self.base == "BRA" and found else None
+
+    def __str__(self):
+        return f"{self.address:04x}  {self.predicate:>5} {self.text}".rstrip()
+
+
+@dataclass(frozen=True)
+class Kernel:
+    name: str             # "step04_swizzle<f16, f32>"
+    instructions: tuple
+    registers: int        # of a thread
+    stack_bytes: int
+    local_bytes: int
+    shared_bytes: int     # static: what a launch adds is not in the machine code
+
+    def with_instructions(self, instructions):
+        return replace(self, instructions=tuple(instructions))
+
+
+def kernels(executable):
+    """The kernels in the executable's machine code."""
+    tools = toolkit.disassembler()
+    code = _output([tools / "cuobjdump", "-sass", executable], tools)
+    usage = _output([tools / "cuobjdump", "-res-usage", executable], tools)
+    return parsed(code, usage)
+
+
+def _output(command, tools):
+    # cuobjdump looks for nvdisasm in the PATH.
+    done = subprocess.run([str(each) for each in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, env={"PATH": f"{tools}:/usr/bin:/bin"})
+    if done.returncode:
+        raise Refusal(f"{command[0].name} {command[1]} of {command[2]} failed: {done.stderr.strip() or done.returncode}")
+    return done.stdout
+
+
+def parsed(code, usage):
+    """Kernels from what cuobjdump says of code and of resource usage."""
+    resources = {}
+    for mangled, numbers in re.findall(r"^ *Function (\S+):\n(.*)$", usage, re.M):
+        resources[mangled] = {key: int(value) for key, value in re.findall(r"(\w+)(?:\[\d+\])?:(\d+)", numbers)}
+    found = []
+    for part in code.split("Function : ")[1:]:
+        mangled = part.split()[0]
+        if mangled not in resources:
+            raise Refusal(f"cuobjdump lists the code of {mangled} and no registers.")
+        matches = filter(None, map(LINE.match, part.splitlines()))
+        instructions = tuple(Instruction(int(each[1], 16), each[2] or "", each[3]) for each in matches)
+        numbers = resources[mangled]
+        found.append(Kernel(readable(mangled), instructions, numbers["REG"], numbers["STACK"], numbers["LOCAL"],
+                            numbers["SHARED"]))
+    return sorted(found, key=lambda kernel: kernel.name)
+
+
+def readable(mangled):
+    """The name in the source, with its template arguments: those that are types of elements, and numbers."""
+    # An Itanium name: _Z, length and name, I, the arguments, E. A literal is L, its type, its value, E; a type that was
+    # there before is S1_ and the like.
+    found = re.match(r"_Z(\d+)", mangled)
+    begin = found.end()
+    end = begin + int(found[1])
+    name, rest = mangled[begin:end], mangled[end:]
+    if not rest.startswith("I"):
+        return name
+    # What is no type of elements (an int, an enumeration of the kernel's) is shown as its number.
+    values = re.findall(r"L(N6ladder5DTypeE|S\d*_|[ijb]|\d+[A-Za-z_]+)(\d+)E", rest.split("EEv")[0] + "E")
+    return f"{name}<{', '.join(DTYPES[int(value)] if type[0] in 'NS' else value for type, value in values)}>"
+
+
+def compiler(executable):
+    """The compiler's version, as it left it in the machine code."""
+    found = re.search(rb"Cuda compilation tools, release [\d.]+, V([\d.]+)", Path(executable).read_bytes())
+    return found[1].decode() if found else None
+
+
+def steady_loop(kernel):
+    """The instructions of the main loop in the order in which they run, from a stage's first MMA on; empty when no loop
+    holds an MMA. The loop is the shortest that does."""
+    # A loop is a branch back over nothing but straight code: the branch of a wait's second try, which lies behind the end
+    # of the kernel, is none.
+    code = kernel.instructions
+    mmas = [i for i, each in enumerate(code) if each.base == MMA]
+    places = {each.address: i for i, each in enumerate(code)}
+    loops = [(places[each.target], i) for i, each in enumerate(code) if each.target is not None and each.target <= each.address]
+    loops = [(top, bottom) for top, bottom in loops if any(top <= mma <= bottom for mma in mmas)
+             and not any(each.base == "EXIT" and not each.predicate for each in code[top:bottom])]
+    if not loops:
+        return ()
+    top, bottom = min(loops, key=lambda loop: loop[1] - loop[0])
+    first = next(mma for mma in mmas if mma >= top)
+    return code[first:bottom + 1] + code[top:first]
+
+
+def stages(loop):
+    """The loop cut into stages, each from its first MMA to what comes before the next one's: a commit ends its MMAs."""
+    cut, committed = [], True
+    for each in loop:
+        if each.base == MMA and committed:
+            cut.append([])
+            committed = False
+        committed |= each.base == COMMIT
+        cut[-1].append(each)
+    return cut
+
+
+def between_mmas(stage):
+    """What stands between a stage's first and its last MMA, the MMAs themselves left out."""
+    last = max(i for i, each in enumerate(stage) if each.base == MMA)
+    return [each for each in stage[:last] if each.base != MMA]
+
+
+def main_loop(rung, dtypes="f16, f16"):
+    """The lines that a page shows."""
+    kernel = next((each for each in kernels(build.rung(rung)) if each.name.endswith(f"<{dtypes}>")), None)
+    if kernel is None:
+        raise Refusal(f"{rung} has no kernel for <{dtypes}>: f16 or bf16 in, and out the same or f32.")
+    loop = steady_loop(kernel)
+    if not loop:
+        raise Refusal(f"{kernel.name} has no loop with an MMA in it; --whole shows all of it.")
+    return [str(each) for each in stages(loop)[0]]
+
+
+def numbers(kernel):
+    """What is recorded of a kernel."""
+    cut = stages(steady_loop(kernel))
+    return {"registers": kernel.registers, "static_shared_bytes": kernel.shared_bytes,
+            "loop_instructions": len(cut[0]) if cut else 0}
+
+
+def record():
+    """The numbers of every kernel of every rung, and the compiler that made them."""
+    executables = [build.rung(name) for name in build.rungs()]
+    return {"compiler": compiler(executables[0]),
+            "kernels": {kernel.name: numbers(kernel) for each in executables for kernel in kernels(each)}}
+
+
+def written(record):
+    """A kernel a line."""
+    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(values)}" for name, values in record["kernels"].items())
+    return f'{{\n "compiler": {json.dumps(record["compiler"])},\n "kernels": {{\n{lines}\n }}\n}}\n'
+
+
+def command(arguments):
+    parser = Parser(prog="ladder sass", description=__doc__.split("\n")[0])
+    parser.add_argument("rung", nargs="?", metavar="stepNN")
+    parser.add_argument("--dtype", default="f16", choices=DTYPES[:2])
+    parser.add_argument("--out-dtype", choices=DTYPES)
+    parser.add_argument("--whole", action="store_true", help="the whole kernel, in the order in which it lies in memory")
+    parser.add_argument("--record", action="store_true",
+                        help="of all rungs: write registers, shared memory and length of the loop to "
+                             f"{RECORD.relative_to(build.ROOT)}, for the tests to compare with")
+    options = parser.parse_args(arguments)
+    if bool(options.rung) == options.record:
+        raise Refusal("Name a rung (sass step04), or say --record for all of them.")
+    build.build(quiet=True, target="rungs")
+    if options.record:
+        RECORD.write_text(written(record()))
+        note(f"Wrote {RECORD.relative_to(build.ROOT)}.")
+        return 0
+    dtypes = f"{options.dtype}, {options.out_dtype or options.dtype}"
+    if options.whole:
+        lines = [str(each) for kernel in kernels(build.rung(options.rung)) if kernel.name.endswith(f"<{dtypes}>")
+                 for each in kernel.instructions]
+        if not lines:
+            raise Refusal(f"{options.rung} has no kernel for <{dtypes}>: f16 or bf16 in, and out the same or f32.")
+    else:
+        lines = main_loop(options.rung, dtypes)
+    say("\n".join(lines))
+    return 0
