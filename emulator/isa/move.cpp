@@ -74,7 +74,7 @@ Flow read_clock(Warp& warp, const Instruction& instruction) {
 template <class T, int kShift>
 Flow read_timer(Warp& warp, const Instruction& instruction) {
   Cluster& cluster = warp.cta.cluster;
-  Wide nanoseconds = cluster.grid.started_ns + cluster.grid.device.nanoseconds(cluster.read_clock());
+  uint64_t nanoseconds = cluster.grid.started_ns + cluster.grid.device.nanoseconds(cluster.read_clock());
   T* d = warp.write<T>(instruction.operand[0]);
   for_lanes(warp.active, [&](int lane) { d[lane] = static_cast<T>(nanoseconds >> kShift); });
   return Flow::next;

@@ -126,8 +126,7 @@ void Cluster::watch_for_cycle() {
     // The same state again, at the new time, is what would say that nothing has changed.
     cycle_.watching = true;
     cycle_.steps = 0;
-    cycle_.since = clock;
-    cycle_.deadline = std::max(clock, last_limit());
+    set_cycle_reference();
     next_watch_ = clock;
     return;
   }

@@ -13,6 +13,10 @@ bool names_clock(const Operand& operand) {
   return clock || std::any_of(operand.children.begin(), operand.children.end(), names_clock);
 }
 
+bool reads_clock(const Instruction& instruction) {
+  return std::any_of(instruction.operands.begin(), instruction.operands.end(), names_clock);
+}
+
 using Registers = std::vector<uint32_t>;
 
 /// All that follow from `from`, without `from` itself unless it follows from itself.
@@ -34,19 +38,20 @@ std::vector<bool> closure(const std::vector<Registers>& follows, Registers from)
 
 std::vector<bool> clock_values(const Function& function) {
   const size_t count = function.registers.size();
+  // Most functions read none, and every function that is loaded is asked.
+  if (std::none_of(function.body.begin(), function.body.end(), reads_clock)) return std::vector<bool>(count);
   const auto is_predicate = [&](uint32_t r) { return function.registers[r].type == Type::pred; };
   std::vector<Registers> follows(count);  // what is computed from a register
   Registers read;
   for (const Instruction& instruction : function.body) {
     const Effects touched = effects(instruction);
-    const bool clock = std::any_of(instruction.operands.begin(), instruction.operands.end(), names_clock);
+    const bool clock = reads_clock(instruction);
     for (uint32_t to : touched.writes) {
       if (is_predicate(to)) continue;
       if (clock) read.push_back(to);
       for (uint32_t from : touched.reads) follows[from].push_back(to);
     }
   }
-  if (read.empty()) return std::vector<bool>(count);
 
   std::vector<bool> result = closure(follows, read);
   for (uint32_t r : read) result[r] = true;
