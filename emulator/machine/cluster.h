@@ -180,8 +180,8 @@ class Cluster {
 
   /// Time that has passed in vain: see let_time_pass. It counts while `effects` stays what it is.
   struct Lapse {
-    uint64_t effects = ~uint64_t{0}, since = 0, next = 0;  ///< since: clock
-    std::set<uint64_t> seen;                               ///< fingerprints
+    uint64_t effects = ~uint64_t{0}, began = 0, since = 0;  ///< began, since: clock
+    std::set<uint64_t> seen;                                ///< fingerprints
   };
   const Lapse* lapse() const { return lapse_.effects == effects_ ? &lapse_ : nullptr; }
 
@@ -230,7 +230,8 @@ class Cluster {
   uint64_t cycle_fingerprint() const;
   void set_cycle_reference();
   uint64_t last_limit() const;
-  bool let_time_pass(uint64_t since, uint64_t state);
+  uint64_t nothing_comes_until(uint64_t since);
+  bool let_time_pass(uint64_t since, uint64_t state, uint64_t until);
   void cluster_barrier_check();
   void update_next_event();
   Group* next_group();

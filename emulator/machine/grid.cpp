@@ -151,6 +151,7 @@ void Grid::retire(Resident& resident) {
   for (int sm : resident.sms) ++sms_[static_cast<size_t>(sm)].free_slots;
   resident_ctas_ -= cluster.ctas.size();
   stuck_.clear();
+  all_stuck_.clear();
   uint64_t clock = cluster.clock;
   next_sm_ = static_cast<uint32_t>(resident.sms[0]);
   next_gpc_ = sms_[next_sm_].gpc;
@@ -164,16 +165,32 @@ std::optional<uint64_t> Grid::cancel_next() {
   return next_cluster_++;
 }
 
-bool Grid::note_stuck(uint64_t cluster, uint64_t effects, double patience_s) {
+uint64_t Grid::note_stuck(uint64_t cluster, uint64_t effects, double patience_s) {
   std::lock_guard lock(mutex_);
   stuck_[cluster] = effects;
-  if (stuck_.size() < residents_.size()) return false;
-  auto now = std::chrono::steady_clock::now();
-  bool same = stuck_ == stuck_before_;
-  if (!same) stuck_since_ = now;
-  stuck_before_ = std::move(stuck_);
-  stuck_.clear();
-  return same && now - stuck_since_ >= std::chrono::duration<double>(patience_s);
+  if (stuck_.size() == residents_.size()) {
+    auto now = std::chrono::steady_clock::now();
+    bool same = stuck_ == stuck_before_;
+    if (!same) stuck_since_ = now;
+    stuck_before_ = std::move(stuck_);
+    stuck_.clear();
+    if (same && now - stuck_since_ >= std::chrono::duration<double>(patience_s)) {
+      all_stuck_ = stuck_before_;
+      all_stuck_.erase(cluster);
+      passed_to_ = 0;
+      return kNever;
+    }
+  }
+  // When all were stuck, time has passed for one of them; the others follow.
+  auto known = all_stuck_.find(cluster);
+  if (known == all_stuck_.end() || known->second != effects) return 0;
+  if (passed_to_ > 0) all_stuck_.erase(known);
+  return passed_to_;
+}
+
+void Grid::note_time_passed(uint64_t clock) {
+  std::lock_guard lock(mutex_);
+  passed_to_ = std::max(passed_to_, clock);
 }
 
 /// Nobody that runs could still do something visible before `key`, the lowest of those that wait; nobody that can run

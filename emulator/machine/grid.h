@@ -72,10 +72,15 @@ class Grid {
   Dim3 cluster_index(uint64_t cluster) const;
   TensorMemory& tensor_memory(int sm) { return sms_[static_cast<size_t>(sm)].tensor_memory; }
 
-  /// This cluster can do nothing unless another does something first; `effects` counts what it has done so far. True
-  /// when all resident clusters have said so twice with nothing done in between; and, when the host could help
-  /// (`patience_s`), for so long.
-  bool note_stuck(uint64_t cluster, uint64_t effects, double patience_s = 0);
+  /// This cluster can do nothing unless another does something first; `effects` counts what it has done so far. Returns
+  /// the clock before which nobody will: kNever when all resident clusters have said so twice with nothing done in
+  /// between and, where the host could help, for `patience_s`; once for each of the others that is still as it was
+  /// then, the clock to which time has passed; otherwise 0.
+  uint64_t note_stuck(uint64_t cluster, uint64_t effects, double patience_s = 0);
+  static constexpr uint64_t kNever = ~uint64_t{0};
+
+  /// For a cluster that was told kNever, time passes to `clock`.
+  void note_time_passed(uint64_t clock);
 
   /// The next cluster that has not started: it never will. From an instruction that has been admitted.
   std::optional<uint64_t> cancel_next();
@@ -124,7 +129,9 @@ class Grid {
   std::vector<Key> running_;
   uint64_t next_cluster_ = 0, resident_ctas_ = 0;
   uint32_t next_sm_ = 0, next_gpc_ = 0;
-  std::map<uint64_t, uint64_t> stuck_, stuck_before_;  // cluster -> effects, in this round and the one before
+  using Effects = std::map<uint64_t, uint64_t>;  // of each cluster
+  Effects stuck_, stuck_before_, all_stuck_;     // in this round, the one before, and when all last were
+  uint64_t passed_to_ = 0;                       // how far time has passed since
   std::chrono::steady_clock::time_point stuck_since_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -13,8 +13,9 @@ namespace {
 
 constexpr uint64_t kQuietCycles = 1'000'000;  // how long nothing must have happened before a loop is suspected
 constexpr uint64_t kLongestCycle = 4'096;     // turns of groups after which a suspicion is given up for a while
-constexpr uint64_t kLongestLapse = uint64_t{1} << 43;  // with those before it more than two hours
-constexpr double kHostPatienceSeconds = 2;             // how long the host may take to write what a kernel polls for
+constexpr uint64_t kLongestLapse = uint64_t{1} << 43;  // more than an hour; with those before it up to three
+constexpr double kHostPatienceSeconds = 2;             // how long the host may take to write what a kernel polls for,
+constexpr double kMostPatienceSeconds = 5;             // and when the kernel looks at a clock, so may give up
 constexpr uint64_t kJoinCycles = 100'000;  // how long lanes wait where they meet, while others of the cluster run
 
 }  // namespace
@@ -43,13 +44,10 @@ bool Cluster::idle() {
     }
     bool stuck = clock > idle_deadline_;
     if (stuck && release_joins(clock)) return true;
-    bool asks_outside = last_outside_read_ > idle_since_;
-    if (stuck && asks_outside) stuck = grid.note_stuck(id, effects_, kHostPatienceSeconds);
-    if (stuck && let_time_pass(idle_since_, idle_fingerprint_)) {
-      stuck = false;
-      idle_effects_ = ~uint64_t{0};  // what is known holds for the old time
-    }
-    if (!stuck) {
+    const uint64_t until = stuck ? nothing_comes_until(idle_since_) : 0;
+    const bool passed = let_time_pass(idle_since_, idle_fingerprint_, until);
+    if (passed) idle_effects_ = ~uint64_t{0};  // what is known holds for the old time
+    if (passed || until < Grid::kNever) {
       clock = std::max(clock, limits_.front().time);
       return fire_due();
     }
@@ -119,10 +117,11 @@ void Cluster::watch_for_cycle() {
     cycle_.watching = false;
     next_watch_ = clock + (lapse() ? kJoinCycles : kQuietCycles);
     if (release_joins(clock)) return;
-    // Another cluster, or the host, may still change what is read from global memory.
-    bool asks_outside = last_outside_read_ > cycle_.since;
-    if (asks_outside && !grid.note_stuck(id, effects_, kHostPatienceSeconds)) return;
-    if (!let_time_pass(cycle_.since, cycle_.fingerprint)) hang();
+    const uint64_t until = nothing_comes_until(cycle_.since);
+    if (!let_time_pass(cycle_.since, cycle_.fingerprint, until)) {
+      if (until == Grid::kNever) hang();
+      return;
+    }
     // The same state again, at the new time, is what would say that nothing has changed.
     cycle_.watching = true;
     cycle_.steps = 0;
@@ -163,20 +162,31 @@ uint64_t Cluster::last_limit() const {
   return last;
 }
 
+/// The clock until which nothing comes from outside to a cluster that has been waiting since then. What it reads from
+/// global memory, another cluster may change, or the host: the host is given time. Where the kernel looks at a clock, as
+/// much as has passed for the kernel, so that a loop which gives up after a second waits a second for the host.
+uint64_t Cluster::nothing_comes_until(uint64_t since) {
+  if (last_outside_read_ <= since) return Grid::kNever;
+  if (last_clock_read_ <= since) return grid.note_stuck(id, effects_, kHostPatienceSeconds);
+  const uint64_t passed = lapse() ? clock - lapse_.began : 0;
+  const double passed_s = static_cast<double>(passed) / (grid.device.chip().clock_khz * 1e3);
+  return grid.note_stuck(id, effects_, std::min(passed_s, kMostPatienceSeconds));
+}
+
 /// When only the time can still change something, for a loop that reads a clock, it passes: lapses that double, so that
-/// a loop which gives up after a while does so no later than after twice as long. Nothing else could happen meanwhile,
-/// so this is what would have come anyway. False: it has passed for so long that time changes nothing either.
-bool Cluster::let_time_pass(uint64_t since, uint64_t state) {
-  if (last_clock_read_ <= since) return false;
-  if (!lapse() || lapse_.seen.size() > kLongestCycle) lapse_ = {.effects = effects_, .since = 0, .next = 0, .seen = {}};
+/// a loop which gives up after a while does so no later than after twice as long; or to `until`, where another cluster
+/// has had its lapse. Nothing else could happen meanwhile, so this is what would have come anyway. False: none of it
+/// may pass, or it has passed for so long that time changes nothing either.
+bool Cluster::let_time_pass(uint64_t since, uint64_t state, uint64_t until) {
+  if (until <= clock || last_clock_read_ <= since) return false;
+  if (!lapse() || lapse_.seen.size() > kLongestCycle)
+    lapse_ = {.effects = effects_, .began = clock, .since = clock, .seen = {}};
   // A state that has not been seen is progress, in registers (one wait after the other); it starts with short lapses.
-  if (lapse_.seen.insert(state).second) {
-    lapse_.since = clock;
-    lapse_.next = kQuietCycles;
-  }
-  if (lapse_.next > kLongestLapse) return false;
-  clock += lapse_.next;
-  lapse_.next *= 2;
+  if (lapse_.seen.insert(state).second) lapse_.since = clock;
+  const uint64_t passes = std::max(kQuietCycles, clock - lapse_.since);
+  if (until == Grid::kNever && passes > kLongestLapse) return false;
+  clock = until == Grid::kNever ? clock + passes : until;
+  if (until == Grid::kNever) grid.note_time_passed(clock);
   return true;
 }
 

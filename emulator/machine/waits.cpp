@@ -65,7 +65,7 @@ void Cluster::wake_later(Group& group, uint64_t cycles) {
 }
 
 void Cluster::poll_later(Group& group) {
-  if (only_polls_ && grid.note_stuck(id, effects_)) hang();
+  if (only_polls_ && grid.note_stuck(id, effects_) == Grid::kNever) hang();
   push(polls_, {.time = clock + kPollCycles,
                 .sequence = sequence_++,
                 .owner = nullptr,
