@@ -73,14 +73,15 @@ def side_by_side(names, counters):
 
 def command(arguments):
     parser = Parser(prog="ladder compare", description=__doc__)
-    parser.add_argument("rungs", nargs=2, metavar="stepNN")
+    parser.add_argument("first", metavar="stepA")
+    parser.add_argument("second", metavar="stepB")
     parser.add_argument("--shape", metavar="MxNxK", help="default: 512x512x512, or K = 16 where step00 is one of the two")
     parser.add_argument("--dtype", default="f16", choices=["f16", "bf16"])
     parser.add_argument("--input", default="random", choices=["random", "integer", "position"])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--on", default="b200", help="as the rungs take it (default: b200)")
     options = parser.parse_args(arguments)
-    names = [build.named(each) for each in options.rungs]
+    names = [build.named(each) for each in (options.first, options.second)]
     shape = options.shape or ("512x512x16" if any(name.startswith("step00") for name in names) else "512x512x512")
     sizes = re.fullmatch(r"(\d+)x(\d+)x(\d+)", shape)
     if not sizes:

@@ -73,7 +73,7 @@ def integer():
     yield from uniform("neg", S, 2)
     yield from uniform("min", U + S + ("u16x2", "s16x2"), 3)
     yield from uniform("max", U + S + ("u16x2", "s16x2"), 3)
-    yield from make(("min", "max"), (".relu.s16x2 ", ".relu.s32 "), regs("rrr"))
+    yield from make(("min", "max"), (".relu.s16x2 ", ".relu.s32 ", ".s16x2.relu ", ".s32.relu "), regs("rrr"))
     for t in ("b32", "b64"):
         n = width(t)
         yield f"popc.{t} %r0, %{n}1"

@@ -53,10 +53,11 @@ std::byte* Cluster::shared(uint32_t address, uint64_t bytes, Access access) {
   // libcu++ has atomics of 8 and 16 bits in the 32-bit word around them, also at the end of a variable.
   const bool outside = (offset < reserved && !of_groups) || end > align_up(cta.window_bytes, 4);
   if (outside) {
-    const std::string what =
-        fmt::format("{} of {} bytes at shared address {:#x}: the CTA's shared memory is {:#x} to {:#x} ({} bytes)",
-                    access == Access::read ? "read" : "write", bytes, address, reserved, cta.window_bytes - 1,
-                    cta.window_bytes - reserved);
+    const std::string what = fmt::format(
+        "{} of {} bytes at shared address {:#x}: {}", access == Access::read ? "read" : "write", bytes, address,
+        cta.window_bytes == reserved ? "the CTA has no shared memory"
+                                     : fmt::format("the CTA's shared memory is {:#x} to {:#x} ({} bytes)", reserved,
+                                                   cta.window_bytes - 1, cta.window_bytes - reserved));
     if (offset < reserved || end > cta.window.size() || grid.device.options().strict)
       throw Trap(FaultCode::illegal_address, what, "PTX ISA, shared state space");
     remark(current_, what + fmt::format("; chips give it in pieces of {} bytes and let this pass", kSharedGranule));

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import subprocess
 import tempfile
 import time
 import unittest
@@ -44,6 +45,17 @@ class Commands(Refusals):
         self.assert_refused_in_one_line(ladder("build", "--jobs", "-3"), "--jobs -3")
         self.assert_refused_in_one_line(ladder("run", "--shape", "8x8x8"), "--shape: options come behind the rung")
         self.assert_refused_in_one_line(ladder("compare", "step00", "step01", "--shape", "12"), "--shape 12", "MxNxK")
+
+    def test_compare_wants_two(self):
+        self.assert_refused_in_one_line(ladder("compare", "step01"), "stepB")
+
+    def test_a_reader_who_has_seen_enough(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        with open(writer, "wb") as full:
+            done = subprocess.run([PYTHON, str(ROOT / "ladder"), "compare", "step00", "step00", "--shape", "8x8x16"], stdout=full,
+                                  stderr=subprocess.PIPE, text=True)
+        self.assertEqual((done.returncode, done.stderr), (141, ""))
 
     def test_record_wants_a_gpu(self):
         try:
