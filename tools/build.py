@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -48,6 +49,14 @@ def named(name):
 def rung(name):
     """The executable of the rung called `name`."""
     return FOLDER / "bin" / _the_one(name, rungs())
+
+
+def link_command(name):
+    """How the rung's executable is linked, in the build folder."""
+    ninja = subprocess.run([_stamp()["ninja"], "-C", str(FOLDER), "-t", "commands", "-s", f"bin/{name}"], stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, check=True, text=True).stdout
+    words = shlex.split(ninja.strip().split("\n")[-1])
+    return words[words.index("&&") + 1:len(words) - 1 - words[::-1].index("&&")]  # CMake writes `: && ... && :`
 
 
 def libraries():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from support import BUILD, PYTHON, ROOT, Refusals, ladder, run
 
-COMMANDS = ["build", "run", "test", "compare", "emulate", "fuzz", "isa", "pages", "record", "sass", "speed"]
+COMMANDS = ["build", "run", "test", "compare", "exercise", "emulate", "fuzz", "isa", "pages", "record", "sass", "speed"]
 
 
 class Commands(Refusals):

@@ -1,0 +1,117 @@
+"""The lesson of a rung as blocks of lines: what the rung before has already, and what the reader is to write.
+
+An exercise is the rung before, under this rung's name, with a TODO in front of each place that changes. What says only
+what is wanted is given: comments that stand on lines of their own, includes, and lines that do nothing but hand on the
+parameter that the launch takes anew.
+"""
+
+import difflib
+import re
+import textwrap
+from dataclasses import dataclass
+
+from tools import build
+
+WIDTH = 120
+WORD = re.compile(r"[A-Za-z_]\w*")
+LANGUAGE = {"alignas", "auto", "bool", "const", "constexpr", "else", "extern", "false", "float", "for", "if", "int", "int64_t",
+            "pragma", "return", "size_t", "static", "static_cast", "true", "uint16_t", "uint32_t", "uint64_t", "unsigned",
+            "unroll", "void", "__device__", "__forceinline__", "__global__", "__shared__"}  # no names of the lesson
+
+
+@dataclass(frozen=True)
+class Block:
+    given: tuple        # lines that stand there already
+    old: tuple = ()     # lines of the rung before that are to go
+    new: tuple = ()     # lines to be written
+    number: int = 0     # of the TODO; 0: nothing to do
+
+    def exercise(self, known):
+        """The lines of the exercise. `known`: the words of the rung before."""
+        return [*self.given, *self.task(known), *self.old]
+
+    def task(self, known):
+        if not self.number:
+            return []
+        comments = [line.split("//", 1)[1].strip() for line in self.new if "//" in line]
+        names = dict.fromkeys(word for line in self.new for word in WORD.findall(line.split("//")[0]) if word not in known)
+        text = f"TODO {self.number}: {self.wanted()}"
+        text += f" New here: {', '.join(names)}." if names else ""
+        text += "".join(f' "{comment}"' for comment in comments)
+        line = (self.old or self.new)[0]
+        margin = " " * (len(line) - len(line.lstrip())) + "// "
+        return textwrap.wrap(text, WIDTH, initial_indent=margin, subsequent_indent=margin + "    ", break_long_words=False,
+                             break_on_hyphens=False)
+
+    def wanted(self):
+        old, new = len(self.old), len(self.new)
+        if not old:
+            return f"{new} lines are missing here." if new > 1 else "a line is missing here."
+        goes = f"the next {old} lines go" if old > 1 else "the next line goes"
+        if not new:
+            return f"{goes}."
+        changes = f"the next {old} lines change" if old > 1 else "the next line changes"
+        return f"{changes}, into {new}." if new != old else f"{changes}."
+
+
+def predecessor(rung):
+    """The rung before, or None."""
+    names = sorted(path.parent.name for path in build.ROOT.glob("step[0-9][0-9]_*/main.cpp"))
+    at = names.index(rung)
+    return names[at - 1] if at else None
+
+
+def lines_of(rung):
+    return (build.ROOT / rung / "blackwell.cu").read_text().split("\n")
+
+
+def blocks(before, rung):
+    """The whole of the rung's blackwell.cu, in order."""
+    old = [line.replace(before, rung) for line in lines_of(before)]
+    new = lines_of(rung)
+    handed_on = parameter(old, rung) | parameter(new, rung)
+    out, count = [], 0
+    matcher = difflib.SequenceMatcher(None, *(["".join(line.split()) for line in lines] for lines in (old, new)), autojunk=False)
+    for tag, a, b, c, d in matcher.get_opcodes():
+        gone, come = [line for line in old[a:b] if not is_given(line)], new[c:d]
+        if tag == "equal" or only_hands_on(gone, come, handed_on):
+            out.append(Block(tuple(come)))
+            continue
+        while gone or come:
+            # What is given stands above what is to be written.
+            code = next((i for i, line in enumerate(come) if not is_given(line)), len(come))
+            end = next((i for i in range(code, len(come)) if is_given(come[i])), len(come))
+            to_do = bool(gone) or code < end
+            count += to_do
+            out.append(Block(tuple(come[:code]), tuple(gone), tuple(come[code:end]), count if to_do else 0))
+            gone, come = [], come[end:]
+    return out
+
+
+def is_given(line):
+    return not line.strip() or line.lstrip().startswith(("//", "#include"))
+
+
+def parameter(lines, rung):
+    """The words of what the rung's launch takes beside the Gemm: {"int", "stages"}."""
+    head = next(line for line in lines if line.startswith(f"void launch_{rung}("))
+    return set(WORD.findall(head)) - {"void", f"launch_{rung}", "const", "Gemm", "gemm"}
+
+
+def only_hands_on(old, new, handed_on):
+    """Whether lines change in nothing but the parameter of the launch; the kernel's own lines mention neither."""
+    words = [[word for line in lines for word in WORD.findall(line)] for lines in (old, new)]
+    if "launch_typed" not in words[1] and not any(word.startswith("launch_step") for word in words[1]):
+        return False
+    return [word for word in words[0] if word not in handed_on] == [word for word in words[1] if word not in handed_on]
+
+
+def exercise(before, rung):
+    """The text of the exercise."""
+    known = words_of(before, rung)
+    return "\n".join(line for block in blocks(before, rung) for line in block.exercise(known))
+
+
+def words_of(before, rung):
+    """Words that are nothing new."""
+    return LANGUAGE | {rung, f"launch_{rung}"} | {word for line in lines_of(before) for word in WORD.findall(line)}
