@@ -8,6 +8,7 @@ A page asks for it with a comment, and the fenced block or the table that follow
     <!-- counters: step01_kloop step02_pipeline, 512x512x512 -->       | what both counted
     <!-- layout: 128B, 128x64, 9 lines -->                             ``` the swizzle, rows and K of a tile, and how much
                                                                        of it, in lines of 128 bytes
+    <!-- orders: f16, 1024 -->                                         | what other orders of summing do to the bits: type, K
 """
 
 import difflib
@@ -21,7 +22,7 @@ from tools.rung import Case, execute
 from tools.terminal import Parser, Refusal, note, say
 
 DOCS = build.ROOT / "docs"
-ASKED = re.compile(r"^<!-- (report|diff|counters|layout): (.*?) -->\n", re.MULTILINE)
+ASKED = re.compile(r"^<!-- (report|diff|counters|layout|orders): (.*?) -->\n", re.MULTILINE)
 BLOCK = re.compile(r"\n?(?:```\w*\n(?:.*?\n)??```\n|(?:\|[^\n]*\n)+)", re.DOTALL)
 SCHEDULE = "random:1"  # of the counters: the default one does everything at once, so that nothing is ever in flight
 
@@ -132,6 +133,15 @@ def layout(asked):
     return fenced(done.stdout.rstrip("\n").split("\n"))
 
 
+def orders(asked):
+    """Type, K: how many outputs keep their bits when the products are added in other ways."""
+    words = re.fullmatch(r"(f16|bf16), (\d+)", asked)
+    if not words:
+        raise Refusal(f"<!-- orders: {asked} -->: expected f16 or bf16, and K.")
+    return subprocess.run([str(build.FOLDER / "bin" / "sum_orders"), *words.groups()], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, check=True, text=True).stdout
+
+
 def renewed(text, kinds):
     pieces, at = [], 0
     for comment in ASKED.finditer(text):
@@ -158,7 +168,8 @@ def command(arguments):
         for page in options.pages or sorted(DOCS.glob("*.md")):
             old = page.read_text()
             try:
-                new = renewed(old, {"report": reports, "diff": difference, "counters": counters, "layout": layout})
+                new = renewed(old, {"report": reports, "diff": difference, "counters": counters, "layout": layout,
+                                     "orders": orders})
             except Refusal as refusal:
                 raise Refusal(f"{page.name}: {refusal}") from None
             if new != old:

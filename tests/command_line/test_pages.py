@@ -74,6 +74,17 @@ class Blocks(Refusals):
             ["+128", "1.1", "1.0", "1.3", "1.2", "1.5", "1.4", "1.7", "1.6"],
             ["+256", "2.2", "2.3", "2.0", "2.1", "2.6", "2.7", "2.4", "2.5"]])
 
+    def test_orders_of_summing(self):
+        lines = self.renewed("<!-- orders: bf16, 32 -->", "| old |\n| --- |\n")
+        rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("|")]
+        self.assertEqual(rows[0][0], "32 products, bf16")
+        same = {row[0]: row[1] for row in rows[2:]}
+        self.assertEqual(same["the same, each block's 16 products backwards"], "100.0 %")
+        self.assertNotEqual(same["one fp32 fused multiply-add after the other"], "100.0 %")
+        self.assertEqual({row[5] for row in rows[2:]}, {"100.0 %"})  # integers: every way is exact
+        self.page.write_text("<!-- orders: f32, 32 -->\n| old |\n| --- |\n")
+        self.assert_refused_in_one_line(ladder("pages", self.page), "page.md", "expected f16 or bf16")
+
     def test_a_layout_without_swizzle(self):
         lines = self.renewed("<!-- layout: none, 8x16, 2 lines -->", "```\n```\n")
         self.assertEqual([line.split() for line in lines[2:4]], [
