@@ -1,6 +1,7 @@
-"""`ladder pages`: renews what the pages quote: reports of rungs broken on purpose, diffs and counters of two rungs, layouts.
+"""`ladder pages`: renews what the pages quote: reports of rungs broken on purpose, diffs and counters of two rungs, layouts,
+timelines.
 
-A page asks for it with a comment, and the fenced block or the table that follows holds it:
+A page asks for it with a comment, and the fenced block, the table or the image that follows holds it:
 
     <!-- report: step01_kloop, parity never flipped, latest -->        ``` a mutant of tests/mutants/catalogue.py and
                                                                        a schedule; `..., N lines` stops after so many
@@ -9,6 +10,8 @@ A page asks for it with a comment, and the fenced block or the table that follow
     <!-- layout: 128B, 128x64, 9 lines -->                             ``` the swizzle, rows and K of a tile, and how much
                                                                        of it, in lines of 128 bytes
     <!-- orders: f16, 1024 -->                                         | what other orders of summing do to the bits: type, K
+    <!-- timeline: step03_warpspec, 128x256x160, random:1 -->          ![ the rung's picture, as `ladder trace` draws it, in
+                                                                       pictures/ beside the page; `..., VARIANT` is another's
 """
 
 import difflib
@@ -17,13 +20,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tools import build
+from tools import build, trace_picture
 from tools.rung import Case, execute
 from tools.terminal import Parser, Refusal, note, say
+from tools.timeline import VIRTUAL_TIME
+from tools.trace import case_of, traced
 
 DOCS = build.ROOT / "docs"
-ASKED = re.compile(r"^<!-- (report|diff|counters|layout|orders): (.*?) -->\n", re.MULTILINE)
-BLOCK = re.compile(r"\n?(?:```\w*\n(?:.*?\n)??```\n|(?:\|[^\n]*\n)+)", re.DOTALL)
+ASKED = re.compile(r"^<!-- (report|diff|counters|layout|orders|timeline): (.*?) -->\n", re.MULTILINE)
+BLOCK = re.compile(r"\n?(?:```\w*\n(?:.*?\n)??```\n|(?:\|[^\n]*\n)+|!\[[^\n]*\n)", re.DOTALL)
 SCHEDULE = "random:1"  # of the counters: the default one does everything at once, so that nothing is ever in flight
 
 
@@ -142,12 +147,42 @@ def orders(asked):
                           stdout=subprocess.PIPE, check=True, text=True).stdout
 
 
+class Timelines:
+    """rung, shape, schedule[, variant]: a link to the picture. The pictures, by name, are left to be written."""
+
+    def __init__(self):
+        self.pictures = {}
+
+    def __call__(self, asked):
+        words = re.fullmatch(r"(\w+), (\d+x\d+x\d+), (earliest|latest|random:\d+)(?:, ([\w-]+))?", asked)
+        if not words:
+            raise Refusal(f"<!-- timeline: {asked} -->: expected a rung, MxNxK, a schedule and perhaps a variant.")
+        rung, shape, schedule, variant = words.groups()
+        name = build.named(rung)
+        case = case_of(name, shape, schedule, variant or "")
+        outcome, launch = traced(case)
+        if launch is None:
+            raise Refusal(f"<!-- timeline: {asked} -->: {name} ended with exit status {outcome.status}. {outcome.text.strip()}")
+        file = f"pictures/{name}{f'_{variant}' if variant else ''}.svg"
+        self.pictures[file] = trace_picture.svg(case, launch.ctas[0])
+        return f"![Timeline of {name}, {shape}, schedule {schedule}; {VIRTUAL_TIME}]({file})\n"
+
+
+def stale_pictures(folder, pictures, write):
+    """The pictures beside a page that are not as they should be; rewritten if told so."""
+    stale = [name for name, text in pictures.items() if not (folder / name).is_file() or (folder / name).read_text() != text]
+    for name in stale if write else ():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(pictures[name])
+    return stale
+
+
 def renewed(text, kinds):
     pieces, at = [], 0
     for comment in ASKED.finditer(text):
         old = BLOCK.match(text, comment.end())
         if not old:
-            raise Refusal(f"{comment[0].strip()}: no fenced block and no table follows.")
+            raise Refusal(f"{comment[0].strip()}: no fenced block, no table and no image follows.")
         pieces += [text[at:comment.end()], kinds[comment[1]](comment[2])]
         at = old.end()
     return "".join(pieces) + text[at:]
@@ -166,16 +201,17 @@ def command(arguments):
     stale = []
     try:
         for page in options.pages or sorted(DOCS.glob("*.md")):
-            old = page.read_text()
+            old, timelines = page.read_text(), Timelines()
             try:
                 new = renewed(old, {"report": reports, "diff": difference, "counters": counters, "layout": layout,
-                                     "orders": orders})
+                                     "orders": orders, "timeline": timelines})
             except Refusal as refusal:
                 raise Refusal(f"{page.name}: {refusal}") from None
             if new != old:
                 stale.append(page.name)
                 if not options.check:
                     page.write_text(new)
+            stale += stale_pictures(page.parent, timelines.pictures, write=not options.check)
     finally:
         reports.close()
     for name in stale:

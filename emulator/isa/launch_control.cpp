@@ -69,7 +69,7 @@ void ask(Warp& warp, const Instruction& instruction, int lane) {
     Dim3 first = cluster.grid.cta_index(*cancelled, 0);
     words = {first.x, first.y | first.z << 16, 1, 0};
   }
-  cluster.trace(who, "cancel", cancelled.has_value(), cancelled.value_or(0));
+  cluster.trace(who, "cancel", {cancelled.has_value(), cancelled.value_or(0)});
   for (Cta* cta : to)
     cluster.at(cluster.draw_times().show, *cta, who, {.signal = cta->rank << 24 | barrier},
                [&cluster, cta, response, barrier, words, who] {

@@ -51,6 +51,7 @@ Flow execute_init(Warp& warp, const Instruction& instruction) {
     cluster.mbarrier_word(address, Access::write);
     cluster.mbarrier_store(address, mbarrier::init(count), false);
     cluster.cta_of(address).barrier_history[shared_offset(address)] = {.initialised_by = cluster.origin(warp).source};
+    cluster.trace(cluster.origin(warp, lane), "mbarrier_init", {address, count});
   });
   return Flow::next;
 }
@@ -220,7 +221,6 @@ Flow execute_wait(Warp& warp, const Instruction& instruction) {
                                 pc + 1);
     warp.cta.mbarrier_waiters.push_back(&group);
     cluster.wake_later(group, kTryWaitCycles);
-    cluster.trace(cluster.origin(warp), "wait", wait.address, wait.parity);
   }
   return parked_all ? Flow::parked : Flow::next;
 }

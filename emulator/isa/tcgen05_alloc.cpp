@@ -99,8 +99,8 @@ Flow alloc_pair(Warp& warp, uint32_t columns, uint32_t address) {
   peer.pair_allocs.erase(call);
   leave_result(peer, done.address, *first, columns);
   leave_result(cta, address, *first, columns);
-  cluster.trace(cluster.origin(*done.group->warp), "tmem_alloc", *first, columns);
-  cluster.trace(cluster.origin(warp), "tmem_alloc", *first, columns);
+  cluster.trace(cluster.origin(*done.group->warp), "tmem_alloc", {*first, columns});
+  cluster.trace(cluster.origin(warp), "tmem_alloc", {*first, columns});
   cluster.note_effect();
   cluster.wake(*done.group);
   return Flow::next;
@@ -128,14 +128,14 @@ Flow execute_alloc(Warp& warp, const Instruction& instruction) {
   std::optional<uint32_t> first = cta.tensor_memory.allocate(cta.owner, columns);
   if (!first) return wait_for_columns(warp, columns);
   leave_result(cta, address, *first, columns);
-  cluster.trace(cluster.origin(warp), "tmem_alloc", *first, columns);
+  cluster.trace(cluster.origin(warp), "tmem_alloc", {*first, columns});
   return Flow::next;
 }
 
 void free_columns(Cta& cta, const Warp& warp, uint32_t address, uint32_t columns) {
   cta.tensor_memory.release(cta.owner, address, columns);
   cta.cluster.note_effect();
-  cta.cluster.trace(cta.cluster.origin(warp), "tmem_dealloc", address, columns);
+  cta.cluster.trace(cta.cluster.origin(warp), "tmem_dealloc", {address, columns});
 }
 
 Flow dealloc_pair(Warp& warp, uint32_t address, uint32_t columns) {

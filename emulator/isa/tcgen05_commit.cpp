@@ -62,6 +62,8 @@ void issue_commit(Warp& warp, const Instruction& instruction, int lane) {
     if (!cluster.drops(cluster.cta_of(barrier), who, "a commit"))
       cluster.mbarrier_word(barrier, Access::read);  // refuses a bad address at issue
   warp.counters.commits++;
+  const uint64_t operation = cluster.new_operation();
+  for (uint32_t barrier : barriers) cluster.trace(who, "commit", {operation, barrier});
   Warp::TensorCoreWork& work = warp.tensor_core_work[static_cast<uint32_t>(lane)];
   const uint64_t complete = work.shown;
   for (uint32_t barrier : barriers) {
@@ -69,9 +71,10 @@ void issue_commit(Warp& warp, const Instruction& instruction, int lane) {
     work.shown = std::max(work.shown, time);
     Cluster::Order order{.chain = commit_chain(warp, lane, shared_rank(barrier)), .signal = barrier};
     if (work.number) order.after_chain = tensor_core_chain(group), order.after = work.number;
-    cluster.at(time, cta, who, order, [&cluster, barrier, who] {
+    cluster.at(time, cta, who, order, [&cluster, barrier, who, operation] {
       if (cluster.drops(cluster.cta_of(barrier), who, "a commit")) return;
       mbarrier::Outcome outcome = mbarrier::arrive(cluster.mbarrier_word(barrier, Access::atomic), 1);
+      cluster.trace(who, "commit_shown", {operation, barrier});
       cluster.mbarrier_signal(barrier, who, "tcgen05.commit");
       cluster.mbarrier_store(barrier, outcome.word, outcome.completed);
     });

@@ -76,7 +76,7 @@ void issue_copy(Warp& warp, const Instruction& instruction, int lane) {
   copy->source = matrix_descriptor(warp, warp.scalar(instruction.operand[0], lane), "the source");
   Cluster& cluster = warp.cta.cluster;
   const Origin who = cluster.origin(warp, lane);
-  cluster.trace(who, "tmem_copy", copy->column, copy->source.start);
+  cluster.trace(who, "tmem_copy", {copy->column, copy->source.start});
   issue_to_tensor_core(
       warp, lane, copy->group, [copy] { read(*copy); },
       [&cluster, &cta = warp.cta, copy, columns] {

@@ -108,6 +108,8 @@ void perform(Warp& warp, const PendingTensorAccess& pending) {
     perform_load(warp, pending);
   else
     perform_store(warp, pending);
+  warp.cta.cluster.trace({warp.cta.rank, warp.index, pending.source, -1},
+                         pending.is_load ? "tmem_load_shown" : "tmem_store_shown", {pending.operation});
   warp.cta.cluster.act_as(outer);
 }
 
@@ -121,6 +123,11 @@ void issue(Warp& warp, PendingTensorAccess pending) {
   Cluster& cluster = warp.cta.cluster;
   pending.source = cluster.origin(warp).source;
   pending.frame = warp.group->frame;
+  pending.operation = cluster.new_operation();
+  uint32_t address;
+  std::memcpy(&address, pending.captured.data(), sizeof address);
+  cluster.trace(cluster.origin(warp), pending.is_load ? "tmem_load" : "tmem_store",
+                {pending.operation, address & 0xFFFF, column_span(access_of(*pending.instruction))});
   if (pending.is_load && warp.strict()) {
     // Only tcgen05.wait::ld may make the registers good: until then they hold a value that shows.
     for (uint32_t reg = 0; reg < pending.instruction->list_count; ++reg) {

@@ -10,16 +10,25 @@
 namespace emu::isa {
 namespace {
 
+void trace_mma(Cluster& cluster, const Origin& who, uint64_t operation, const Mma& mma) {
+  cluster.trace(who, "mma", {operation, mma.a_in_tensor_memory ? 0 : mma.a.start, mma.b.start, mma.d_column});
+}
+
 void issue_mma(Warp& warp, const Instruction& instruction, int lane) {
   Cta& cta = warp.cta;
   Cluster& cluster = cta.cluster;
   warp.counters.mmas++;
+  const Origin who = cluster.origin(warp, lane);
+  const uint64_t operation = cluster.new_operation();
   if (cluster.schedule() == Schedule::earliest) {
     thread_local const auto scratch = std::make_unique<Mma>();
     Mma& mma = *scratch;
     decode_mma(warp, instruction, lane, mma);
+    trace_mma(cluster, who, operation, mma);
     read_operands(mma);
+    cluster.trace(who, "mma_read", {operation});
     multiply(mma);
+    cluster.trace(who, "mma_shown", {operation});
     cluster.mma_started();
     cluster.mma_ended();
     cluster.note_effect();
@@ -27,18 +36,21 @@ void issue_mma(Warp& warp, const Instruction& instruction, int lane) {
   }
   auto mma = std::make_shared<Mma>();
   decode_mma(warp, instruction, lane, *mma);
-  Origin who = cluster.origin(warp, lane);
-  cluster.trace(who, "mma", mma->d_column, mma->b.start);
+  trace_mma(cluster, who, operation, *mma);
   cluster.mma_started();
   issue_to_tensor_core(
-      warp, lane, mma->group, [mma] { read_operands(*mma); },
-      [&cluster, &cta, mma, who] {
+      warp, lane, mma->group,
+      [&cluster, mma, who, operation] {
+        read_operands(*mma);
+        cluster.trace(who, "mma_read", {operation});
+      },
+      [&cluster, &cta, mma, who, operation] {
         check_columns(mma->group, cta, mma->d_column, mma->layout.columns_per_part,
                       "tcgen05.mma that was still under way writes D to");
         multiply(*mma);
         cluster.mma_ended();
         cluster.note_effect();
-        cluster.trace(who, "mma_shown", mma->d_column);
+        cluster.trace(who, "mma_shown", {operation});
       });
 }
 

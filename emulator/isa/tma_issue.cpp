@@ -96,6 +96,41 @@ std::vector<Destination> destinations(Warp& warp, const Instruction& instruction
   return out;
 }
 
+namespace {
+
+/// Which tensor map: the offset of the kernel's parameter that it is.
+uint64_t traced_map(const Cluster& cluster, const TracedSource& map) {
+  return map.map_address - reinterpret_cast<uint64_t>(cluster.grid_parameters());
+}
+
+}  // namespace
+
+uint64_t trace_load(Cluster& cluster, const Origin& who, const std::vector<Destination>& to, uint32_t offset,
+                    uint64_t bytes, const TracedSource& from) {
+  const uint64_t operation = cluster.new_operation();
+  for (const Destination& each : to)
+    if (from.map_address)
+      cluster.trace(who, "tma_load",
+                    {operation, each.cta->rank, offset, bytes, each.barrier, traced_map(cluster, from)},
+                    from.coordinates);
+    else
+      cluster.trace(who, "tma_load", {operation, each.cta->rank, offset, bytes, each.barrier});
+  return operation;
+}
+
+void trace_shown(Cluster& cluster, const Origin& who, const Destination& to, uint64_t operation) {
+  cluster.trace(who, "tma_load_shown", {operation, to.cta->rank, to.barrier});
+}
+
+uint64_t trace_store(Cluster& cluster, const Origin& who, uint32_t offset, uint64_t bytes, const TracedSource& to) {
+  const uint64_t operation = cluster.new_operation();
+  if (to.map_address)
+    cluster.trace(who, "tma_store", {operation, offset, bytes, traced_map(cluster, to)}, to.coordinates);
+  else
+    cluster.trace(who, "tma_store", {operation, offset, bytes});
+  return operation;
+}
+
 void issue_load(Warp& warp, int lane, const std::vector<Destination>& to, Load load) {
   Cluster& cluster = warp.cta.cluster;
   if (to.empty()) return;
@@ -108,20 +143,22 @@ void issue_load(Warp& warp, int lane, const std::vector<Destination>& to, Load l
     std::vector<std::byte> staging;
     size_t missing;  // destinations
     bool read = false;
-    void read_once() {
-      if (!std::exchange(read, true)) load.read(staging);
+    void read_once(Cluster& in, const Origin& issuer) {
+      if (std::exchange(read, true)) return;
+      load.read(staging);
+      in.trace(issuer, "tma_load_read", {load.operation});
     }
   };
   auto state = std::make_shared<State>(std::move(load), std::vector<std::byte>(load.bytes), to.size());
-  cluster.at(times.read, warp.cta, who, {}, [state] { state->read_once(); });
+  cluster.at(times.read, warp.cta, who, {}, [&cluster, state, who] { state->read_once(cluster, who); });
   for (size_t i = 0; i < to.size(); ++i) {
     uint64_t show = i == 0 ? times.show : cluster.draw_times(times.read).show;
     cluster.at(show, *to[i].cta, who, {.signal = to[i].barrier}, [&cluster, state, who, bytes_in_flight, to = to[i]] {
-      state->read_once();
+      state->read_once(cluster, who);
       if (--state->missing == 0) cluster.load_ended(bytes_in_flight);
       state->load.place(state->staging, *to.cta);
       cluster.note_effect();
-      cluster.trace(who, "tma_shown", to.cta->rank << 24 | state->load.offset, state->load.bytes);
+      trace_shown(cluster, who, to, state->load.operation);
       complete_bytes(cluster, to.barrier, state->load.bytes, who);
     });
   }

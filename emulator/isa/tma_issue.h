@@ -42,8 +42,20 @@ struct Load {
   uint64_t bytes;
   std::function<void(std::span<std::byte>)> read;
   std::function<void(std::span<const std::byte>, Cta&)> place;
-  uint32_t offset;  ///< of the destination in its window, for the trace
+  uint64_t operation;  ///< for the trace
 };
+/// "tma_load" in the trace, for each CTA that gets the bytes. `from`: of a tensor map its address and the box's
+/// coordinates; nothing for plain bytes.
+struct TracedSource {
+  uint64_t map_address = 0;
+  std::span<const int32_t> coordinates = {};
+};
+uint64_t trace_load(Cluster& cluster, const Origin& who, const std::vector<Destination>& to, uint32_t offset,
+                    uint64_t bytes, const TracedSource& from = {});
+/// "tma_load_shown": one CTA of the destinations has the bytes.
+void trace_shown(Cluster& cluster, const Origin& who, const Destination& to, uint64_t operation);
+/// "tma_store".
+uint64_t trace_store(Cluster& cluster, const Origin& who, uint32_t offset, uint64_t bytes, const TracedSource& to = {});
 void issue_load(Warp& warp, int lane, const std::vector<Destination>& to, Load load);
 
 /// The mbarrier at this shared::cluster address gets its bytes.

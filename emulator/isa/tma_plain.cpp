@@ -26,7 +26,7 @@ void issue_bulk_load(Warp& warp, const Instruction& instruction, int lane) {
   auto place = [offset](std::span<const std::byte> staging, Cta& cta) {
     tma::bulk_write_shared(window_of(cta), offset, staging);
   };
-  issue_load(warp, lane, to, {bytes, read, place, offset});
+  issue_load(warp, lane, to, {bytes, read, place, trace_load(cluster, cluster.origin(warp, lane), to, offset, bytes)});
 }
 
 void issue_bulk_store(Warp& warp, const Instruction& instruction, int lane) {
@@ -45,21 +45,25 @@ void issue_bulk_store(Warp& warp, const Instruction& instruction, int lane) {
   Origin who = cluster.origin(warp, lane);
   warp.counters.tma_stores++;
   warp.counters.bytes_to_global += bytes;
+  const uint64_t operation = trace_store(cluster, who, offset, bytes);
   GroupTicket ticket = GroupTicket::issue(warp, lane);
   Cluster::Times times = cluster.draw_times();
   auto staging = std::make_shared<std::vector<std::byte>>(bytes);
   uint64_t chain = cluster.new_chain();
-  cluster.at(times.read, warp.cta, who, ticket.reading(chain), [staging, &from, offset, ticket] {
-    tma::bulk_read_shared(source_window_of(from), offset, *staging);
-    ticket.read_done();
-  });
+  cluster.at(times.read, warp.cta, who, ticket.reading(chain),
+             [&cluster, staging, &from, offset, ticket, who, operation] {
+               tma::bulk_read_shared(source_window_of(from), offset, *staging);
+               cluster.trace(who, "tma_store_read", {operation});
+               ticket.read_done();
+             });
   cluster.at(times.show, warp.cta, who, ticket.writing(chain, reduces),
-             [&cluster, staging, destination, ticket, reduces, reduction, type] {
+             [&cluster, staging, destination, ticket, reduces, reduction, type, who, operation] {
                if (reduces)
                  tma::bulk_reduce_global(cluster.global(), destination, reduction, type, *staging);
                else
                  tma::bulk_write_global(cluster.global(), destination, *staging);
                cluster.note_effect();
+               cluster.trace(who, "tma_store_shown", {operation});
                ticket.written();
              });
 }

@@ -18,7 +18,7 @@ class Boxes {
  public:
   Boxes(Warp& warp, const Instruction& instruction, int lane, uint64_t map_address, tma::Direction direction) {
     TensorMap map = read_map(warp, map_address);
-    std::vector<int32_t> at = read_coordinates(warp, instruction, lane);
+    const std::vector<int32_t>& at = coordinates_ = read_coordinates(warp, instruction, lane);
     const bool im2col = instruction.modifiers & kIm2col;
     if (im2col != map.im2col)
       throw Trap(
@@ -57,6 +57,7 @@ class Boxes {
   const tma::Box& shape() const { return together_ ? *together_ : boxes_[0]; }
   bool single() const { return !together_; }
   uint64_t bytes() const { return shape().bytes(); }
+  const std::vector<int32_t>& coordinates() const { return coordinates_; }  ///< as the instruction gives them
   uint64_t global_bytes() const {
     uint64_t bytes = 0;
     for (const tma::Box& box : boxes_) bytes += box.global_bytes();
@@ -117,6 +118,7 @@ class Boxes {
     together_.emplace(map, std::array{at[0], 0}, direction);
   }
 
+  std::vector<int32_t> coordinates_;
   std::vector<tma::Box> boxes_;
   std::optional<tma::Box> together_;  // four rows
 };
@@ -137,12 +139,14 @@ void issue_tensor_load(Warp& warp, const Instruction& instruction, int lane) {
   warp.counters.tma_box_rows += boxes->shape().rows();
   warp.counters.bytes_from_global += boxes->global_bytes();
   warp.counters.bytes_into_shared += boxes->bytes() * to.size();
-  cluster.trace(who, "tma_load", offset, map_address - reinterpret_cast<uint64_t>(cluster.grid_parameters()));
+  const uint64_t operation = trace_load(cluster, who, to, offset, boxes->bytes(), {map_address, boxes->coordinates()});
   if (cluster.schedule() == Schedule::earliest && to.size() == 1 && boxes->single()) {
     cluster.load_started(boxes->bytes());
     tma::load(boxes->shape(), cluster.global(), window_of(*to[0].cta), offset);
     cluster.note_effect();
     cluster.load_ended(boxes->bytes());
+    cluster.trace(who, "tma_load_read", {operation});
+    trace_shown(cluster, who, to[0], operation);
     complete_bytes(cluster, to[0].barrier, boxes->bytes(), who);
     return;
   }
@@ -153,7 +157,7 @@ void issue_tensor_load(Warp& warp, const Instruction& instruction, int lane) {
   auto place = [boxes, offset](std::span<const std::byte> staging, Cta& cta) {
     tma::place(boxes->shape(), staging, window_of(cta), offset);
   };
-  issue_load(warp, lane, to, {boxes->bytes(), read, place, offset});
+  issue_load(warp, lane, to, {boxes->bytes(), read, place, operation});
 }
 
 void issue_tensor_store(Warp& warp, const Instruction& instruction, int lane) {
@@ -171,24 +175,28 @@ void issue_tensor_store(Warp& warp, const Instruction& instruction, int lane) {
   warp.counters.tma_stores++;
   warp.counters.tma_box_rows += boxes->shape().rows();
   warp.counters.bytes_to_global += boxes->global_bytes();
-  cluster.trace(who, "tma_store", offset, boxes->bytes());
+  const uint64_t operation = trace_store(cluster, who, offset, boxes->bytes(), {map_address, boxes->coordinates()});
   GroupTicket ticket = GroupTicket::issue(warp, lane);
   Cluster::Times times = cluster.draw_times();
   if (cluster.schedule() == Schedule::earliest && !reduces && boxes->single()) {
     tma::store(boxes->shape(), source_window_of(from), offset, cluster.global());
     cluster.note_effect();
+    cluster.trace(who, "tma_store_read", {operation});
     ticket.read_done();
+    cluster.trace(who, "tma_store_shown", {operation});
     ticket.written();
     return;
   }
   auto staging = std::make_shared<std::vector<std::byte>>(boxes->bytes());
   uint64_t chain = cluster.new_chain();
-  cluster.at(times.read, warp.cta, who, ticket.reading(chain), [boxes, staging, &from, offset, ticket] {
-    tma::collect(boxes->shape(), source_window_of(from), offset, *staging);
-    ticket.read_done();
-  });
+  cluster.at(times.read, warp.cta, who, ticket.reading(chain),
+             [&cluster, boxes, staging, &from, offset, ticket, who, operation] {
+               tma::collect(boxes->shape(), source_window_of(from), offset, *staging);
+               cluster.trace(who, "tma_store_read", {operation});
+               ticket.read_done();
+             });
   cluster.at(times.show, warp.cta, who, ticket.writing(chain, reduces),
-             [&cluster, boxes, staging, ticket, reduces, reduction] {
+             [&cluster, boxes, staging, ticket, reduces, reduction, who, operation] {
                boxes->each(*staging, [&](const tma::Box& box, std::span<std::byte> part) {
                  if (reduces)
                    tma::reduce(box, reduction, part, cluster.global());
@@ -196,6 +204,7 @@ void issue_tensor_store(Warp& warp, const Instruction& instruction, int lane) {
                    tma::scatter(box, part, cluster.global());
                });
                cluster.note_effect();
+               cluster.trace(who, "tma_store_shown", {operation});
                ticket.written();
              });
 }

@@ -237,7 +237,8 @@ void Warpgroup::start(std::shared_ptr<Wgmma> mma) {
   mma->state = Wgmma::State::issued;
   Cluster::Times times = cluster.draw_times();
   times.show = time_ = std::max(times.show, time_);
-  cluster.trace(mma->who, "wgmma", mma->form.n, mma->b.start);
+  mma->operation = cluster.new_operation();
+  cluster.trace(mma->who, "wgmma", {mma->operation, mma->a_in_registers ? 0 : mma->a.start, mma->b.start});
   cluster.mma_started();
   // Apart from the chains that Cluster::new_chain hands out, and those of tcgen05.
   const Cluster::Order order{.chain = uint64_t{1} << 62 | uint64_t{cta_.rank} << 32 | first_warp_};
@@ -256,6 +257,7 @@ void Warpgroup::start(std::shared_ptr<Wgmma> mma) {
 void Warpgroup::read(Wgmma& mma) {
   if (mma.state != Wgmma::State::issued) return;
   mma.state = Wgmma::State::read;
+  cta_.cluster.trace(mma.who, "wgmma_read", {mma.operation});
   const SharedWindow window = window_of(cta_);
   if (!mma.a_in_registers) gather_operand(window, mma.a, {64, mma.form.a, mma.form.a_major}, "A", mma.a_dense.data());
   gather_operand(window, mma.b, {mma.form.n, mma.form.b, mma.form.b_major}, "B", mma.b_dense.data());
@@ -284,7 +286,7 @@ void Warpgroup::finish_first() {
   Cluster& cluster = cta_.cluster;
   cluster.mma_ended();
   cluster.note_effect();
-  cluster.trace(mma->who, "wgmma_done", done_);
+  cluster.trace(mma->who, "wgmma_shown", {mma->operation});
 }
 
 /// Those that have started, up to `number`.

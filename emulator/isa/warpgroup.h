@@ -56,6 +56,7 @@ struct Wgmma {
   bool a_in_registers = false, adds = true;
   uint32_t warps = 0;  ///< bit w: warp w of the warpgroup has issued it
   Origin who;
+  uint64_t operation = 0;  ///< for the trace
   enum class State : uint8_t { gathering, issued, read, done } state = State::gathering;
   std::array<std::shared_ptr<HeldAccumulator>, 4> d;
   std::array<std::byte, 64 * kOperandBytesPerRow> a_dense;

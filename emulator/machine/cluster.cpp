@@ -27,7 +27,7 @@ void Cluster::start() {
       warp->group->state = Group::State::ready;
       ready_.push_back(warp->group);
     }
-    trace({cta->rank, 0, 0, -1}, "cta_start", cta->index.x, cta->index.y);
+    trace({cta->rank, 0, grid.program.first_source, -1}, "cta_start", {cta->index.x, cta->index.y, cta->index.z});
   }
 }
 
@@ -148,7 +148,7 @@ void Cluster::retire_lanes(Warp& warp, uint32_t lanes) {
                        columns),
                    "PTX ISA, tcgen05.dealloc: all allocated tensor memory must be freed before the kernel exits");
       --live_ctas_;
-      trace({cta.rank, 0, 0, -1}, "cta_exit");
+      trace({cta.rank, 0, grid.program.first_source, -1}, "cta_exit");
     }
   } else {
     for (auto& group : warp.groups)
@@ -166,10 +166,15 @@ Origin Cluster::origin(const Warp& warp, int lane) const {
   return {warp.cta.rank, warp.index, source, lane};
 }
 
-void Cluster::trace(const Origin& origin, const char* event, uint64_t a, uint64_t b) {
+void Cluster::trace(const Origin& origin, const char* event, std::initializer_list<uint64_t> values,
+                    std::span<const int32_t> coordinates) {
   if (grid.device.options().trace_path.empty()) return;
+  traced_sources.insert(origin.source);
   trace_text +=
-      fmt::format("{} {} {} {} {} {} {:#x} {:#x}\n", clock, id, origin.cta_rank, origin.warp, origin.lane, event, a, b);
+      fmt::format("{} {} {} {} {} {} {}", clock, id, origin.cta_rank, origin.warp, origin.lane, origin.source, event);
+  for (uint64_t value : values) trace_text += fmt::format(" {:#x}", value);
+  for (int32_t coordinate : coordinates) trace_text += fmt::format(" {}", coordinate);
+  trace_text += '\n';
 }
 
 }  // namespace emu

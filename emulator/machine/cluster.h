@@ -12,8 +12,10 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -108,7 +110,8 @@ class Cluster {
   /// Parks the running group (or, when `lanes` is only a part of it, a new group of those lanes that will execute
   /// `resume_pc` next); fills wait.since and wait.pc.
   Group& park(Warp& warp, uint32_t lanes, const Wait& wait, uint32_t resume_pc);
-  void wake(Group& group);
+  /// `how`, for the trace: "resumed", or "gave_up" where a time limit ended the wait.
+  void wake(Group& group, const char* how = "resumed");
   /// The parked group asks again later: its instruction waits for another cluster (tcgen05.alloc).
   void poll_later(Group& group);
   /// try_wait with a time limit: wakes the group with result false after `cycles`, unless it was woken before.
@@ -154,12 +157,17 @@ class Cluster {
   /// For the running group.
   uint64_t read_clock() { return last_clock_read_ = clock; }
 
-  void trace(const Origin& origin, const char* event, uint64_t a = 0, uint64_t b = 0);
+  /// A line of LADDER_TRACE (report/trace_file.h says what the events are), when somebody asked for it.
+  void trace(const Origin& origin, const char* event, std::initializer_list<uint64_t> values = {},
+             std::span<const int32_t> coordinates = {});
+  /// A number for an asynchronous operation, by which the trace knows it again.
+  uint64_t new_operation() { return ++operations_; }
   Origin origin(const Warp& warp, int lane = -1) const;
   /// Faults from here on are this one's, until the next instruction. Returns whose they were.
   Origin act_as(const Origin& origin) { return std::exchange(current_, origin); }
 
   std::string trace_text;
+  std::set<uint32_t> traced_sources;  ///< instructions that it names
 
   /// Operations in flight, for the counters.
   void load_started(uint64_t bytes) {
@@ -252,7 +260,7 @@ class Cluster {
   Heap limits_;                         // time limits of waits
   Heap polls_;                          // when to ask another cluster again
   uint64_t next_event_ = ~uint64_t{0};  // earliest time in any heap
-  uint64_t sequence_ = 1, chains_ = 0, draws_ = 0, effects_ = 0, tickets_ = 0;
+  uint64_t sequence_ = 1, chains_ = 0, draws_ = 0, effects_ = 0, tickets_ = 0, operations_ = 0;
   bool only_polls_ = false;  // nothing but polls can go on
   // What waiting lanes could change, when it was last seen to change; and until when every time limit then running has
   // run out.

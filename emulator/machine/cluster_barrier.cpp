@@ -76,7 +76,7 @@ void Cluster::cluster_barrier_check() {
       threads += static_cast<uint32_t>(std::popcount(warp->live));
     }
   note_effect();
-  trace(current_, "cluster_barrier", threads);
+  trace(current_, "cluster_barrier", {threads});
   for (Group* group : std::exchange(at_cluster_, {})) wake(*group);
 }
 

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -18,6 +17,7 @@
 #include "emulator/machine/grid.h"
 #include "emulator/ptx/parser.h"
 #include "emulator/report/counters_file.h"
+#include "emulator/report/trace_file.h"
 
 namespace emu {
 namespace {
@@ -221,11 +221,7 @@ std::optional<Fault> Device::launch(const Kernel& kernel, const LaunchConfig& co
   std::optional<Fault> fault = grid.run();
   last_end_ns_ = grid.started_ns + nanoseconds(grid.counters().last_clock);
   if (!options_.counters_path.empty()) append_counters(options_.counters_path, grid);
-  if (!options_.trace_path.empty()) {
-    std::ofstream file(options_.trace_path, std::ios::app);
-    file << "launch " << kernel.name << "\n" << grid.trace();
-    if (!file.flush()) throw std::runtime_error("LADDER_TRACE=" + options_.trace_path + ": cannot write");
-  }
+  if (!options_.trace_path.empty()) append_trace(options_.trace_path, grid);
   return fault;
 }
 

@@ -147,7 +147,12 @@ void Grid::retire(Resident& resident) {
   counters_.most_loads_in_flight = std::max(counters_.most_loads_in_flight, cluster.most_loads_in_flight);
   counters_.most_bytes_in_flight = std::max(counters_.most_bytes_in_flight, cluster.most_bytes_in_flight);
   counters_.most_mmas_in_flight = std::max(counters_.most_mmas_in_flight, cluster.most_mmas_in_flight);
-  if (!cluster.trace_text.empty()) traces_[cluster.id] = std::move(cluster.trace_text);
+  if (!cluster.trace_text.empty()) {
+    trace_.events[cluster.id] = std::move(cluster.trace_text);
+    trace_.sources.merge(cluster.traced_sources);
+    for (auto& cta : cluster.ctas)
+      for (const auto& [offset, history] : cta->barrier_history) trace_.barriers.insert(offset);
+  }
   for (int sm : resident.sms) ++sms_[static_cast<size_t>(sm)].free_slots;
   resident_ctas_ -= cluster.ctas.size();
   stuck_.clear();
@@ -305,12 +310,6 @@ std::optional<Fault> Grid::run() {
   helpers.clear();
   if (error_) std::rethrow_exception(error_);
   return fault_;
-}
-
-std::string Grid::trace() const {
-  std::string text;
-  for (const auto& [id, part] : traces_) text += part;
-  return text;
 }
 
 }  // namespace emu

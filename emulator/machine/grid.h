@@ -95,7 +95,13 @@ class Grid {
   uint64_t started_ns = 0;  ///< what %globaltimer said when it started
 
   const Counters& counters() const { return counters_; }
-  std::string trace() const;
+  /// What LADDER_TRACE is told of the clusters that have ended, and what it needs to explain it.
+  struct Trace {
+    std::map<uint64_t, std::string> events;  ///< by cluster
+    std::set<uint32_t> sources;              ///< instructions that they name
+    std::set<uint32_t> barriers;             ///< mbarriers, by offset in a CTA's shared memory
+  };
+  const Trace& trace() const { return trace_; }
 
  private:
   using Key = std::pair<uint64_t, uint64_t>;  // (clock, cluster)
@@ -140,7 +146,7 @@ class Grid {
   std::optional<Fault> fault_;
   std::exception_ptr error_;
   Counters counters_;
-  std::map<uint64_t, std::string> traces_;
+  Trace trace_;
 };
 
 }  // namespace emu

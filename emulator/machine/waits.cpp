@@ -13,6 +13,47 @@ namespace {
 
 constexpr uint64_t kPollCycles = 1'000;  // how often a blocked tcgen05.alloc looks again
 
+/// In the trace. Joins and gatherings are no waits of park()'s, but for the lanes that arrive at a cluster barrier.
+const char* traced_wait(WaitKind kind) {
+  switch (kind) {
+    case WaitKind::mbarrier:
+      return "wait_mbarrier";
+    case WaitKind::cta_barrier:
+      return "wait_barrier";
+    case WaitKind::cluster_barrier:
+      return "wait_cluster_barrier";
+    case WaitKind::join:
+    case WaitKind::aligned:
+    case WaitKind::lanes:
+      return "wait_lanes";
+    case WaitKind::tensor_memory:
+      return "wait_tmem_alloc";
+    case WaitKind::tensor_free:
+      return "wait_tmem_dealloc";
+    case WaitKind::bulk_group:
+      return "wait_bulk_group";
+    case WaitKind::copy_group:
+      return "wait_copy_group";
+    case WaitKind::completion:
+      return "wait_tmem_access";
+    case WaitKind::wgmma:
+      return "wait_wgmma";
+    case WaitKind::registers:
+      return "wait_registers";
+    case WaitKind::time:
+      return "wait_time";
+    case WaitKind::none:
+      break;
+  }
+  return "wait";
+}
+
+/// Of the instruction at which the group waits.
+Origin waiting_origin(const Group& group) {
+  const Warp& warp = *group.warp;
+  return {warp.cta.rank, warp.index, group.frame->program->code[group.wait.pc].source, -1};
+}
+
 }  // namespace
 
 Group& Cluster::park(Warp& warp, uint32_t lanes, const Wait& wait, uint32_t resume_pc) {
@@ -29,11 +70,13 @@ Group& Cluster::park(Warp& warp, uint32_t lanes, const Wait& wait, uint32_t resu
   group->wait.pc = waiting_pc;
   group->wait.since = clock;
   ++warp.counters.parked_waits;
+  trace(waiting_origin(*group), traced_wait(wait.kind), {group->mask, wait.address, wait.parity});
   return *group;
 }
 
-void Cluster::wake(Group& group) {
+void Cluster::wake(Group& group, const char* how) {
   if (group.state != Group::State::parked) return;
+  trace(waiting_origin(group), how, {group.mask});
   group.warp->counters.parked_cycles += clock - group.wait.since;
   group.state = Group::State::ready;
   group.ticket = ++tickets_;
@@ -58,7 +101,7 @@ void Cluster::wake_later(Group& group, uint64_t cycles) {
                          const InFrame registers(*group.warp, *group.frame);
                          group.warp->set_predicate(group.wait.result, 0, group.mask);
                        }
-                       wake(group);
+                       wake(group, "gave_up");
                      },
                  .waiter = &group,
                  .ticket = group.ticket});
@@ -97,8 +140,7 @@ void Cluster::mbarrier_store(uint32_t address, uint64_t word, bool phase_complet
   note_effect();
   if (!phase_completed) return;
   Cta& cta = cta_of(address);
-  ++cta.barrier_history[shared_offset(address)].phases;
-  trace(current_, "phase", address, word >> 63);
+  trace(current_, "phase", {address, cta.barrier_history[shared_offset(address)].phases++});
   // The list changes while groups wake.
   std::vector<Group*> woken;
   std::erase_if(cta.mbarrier_waiters, [&](Group* group) {
@@ -195,7 +237,7 @@ void Cluster::barrier_check(Cta& cta, uint32_t number) {
   uint32_t trues = barrier.trues, votes = barrier.votes;
   barrier = {};
   note_effect();
-  trace(current_, "barrier", number, wanted);
+  trace(current_, "barrier", {number, wanted});
   for (auto& waiter : waiting) {
     if (waiter.result.present()) {
       Warp& warp = *waiter.group->warp;

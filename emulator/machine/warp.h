@@ -86,6 +86,7 @@ struct PendingTensorAccess {
   uint32_t mask = 0;
   uint64_t id = 0;
   bool is_load = false;
+  uint64_t operation = 0;           ///< for the trace
   uint32_t source = 0;              ///< faults are this instruction's, not that of the wait that carries it out
   std::vector<std::byte> captured;  ///< address operands (and a store's data) as they were at issue
 };

@@ -40,20 +40,24 @@ std::string describe_rank(const Cta& cta) {
 }
 
 std::string describe_shared(const Cluster& cluster, uint32_t address) {
-  uint32_t offset = shared_offset(address), rank = shared_rank(address);
-  std::string where = cluster.ctas.size() > 1 ? fmt::format(" of CTA {} in the cluster", rank) : "";
-  for (const SharedVariable& variable : cluster.grid.program.shared_variables) {
+  const std::string where =
+      cluster.ctas.size() > 1 ? fmt::format(" of CTA {} in the cluster", shared_rank(address)) : "";
+  return describe_shared(cluster.grid, shared_offset(address)) + where;
+}
+
+std::string describe_shared(const Grid& grid, uint32_t offset) {
+  for (const SharedVariable& variable : grid.program.shared_variables) {
     if (variable.dynamic || offset < variable.offset || offset >= variable.offset + variable.bytes) continue;
     uint32_t into = offset - variable.offset;
-    if (variable.bytes == 8) return variable.name + where;
+    if (variable.bytes == 8) return variable.name;
     if (variable.bytes % 8 == 0 && into % 8 == 0 && variable.bytes <= 512)
-      return fmt::format("{}[{}]{}", variable.name, into / 8, where);
-    return into ? fmt::format("{} + {:#x}{}", variable.name, into, where) : variable.name + where;
+      return fmt::format("{}[{}]", variable.name, into / 8);
+    return into ? fmt::format("{} + {:#x}", variable.name, into) : variable.name;
   }
-  uint32_t dynamic = cluster.grid.dynamic_shared_offset();
-  if (offset >= dynamic && offset < cluster.grid.window_bytes())
-    return fmt::format("dynamic shared memory + {:#x}{}", offset - dynamic, where);
-  return fmt::format("shared address {:#x}{}", offset, where);
+  uint32_t dynamic = grid.dynamic_shared_offset();
+  if (offset >= dynamic && offset < grid.window_bytes())
+    return fmt::format("dynamic shared memory + {:#x}", offset - dynamic);
+  return fmt::format("shared address {:#x}", offset);
 }
 
 std::string describe_mbarrier(const Cluster& cluster, uint32_t address, const std::string& new_line) {

@@ -16,6 +16,9 @@ std::string describe_rank(const Cta& cta);
 /// A shared address by the variable that holds it: "tile_full[2]", "a_tile + 0x40", or the bare address.
 std::string describe_shared(const Cluster& cluster, uint32_t address);
 
+/// The same for an offset in any CTA's shared memory.
+std::string describe_shared(const Grid& grid, uint32_t offset);
+
 /// What an mbarrier is in the middle of, and who has initialised and signalled it, each on a line of its own.
 std::string describe_mbarrier(const Cluster& cluster, uint32_t address, const std::string& new_line);
 

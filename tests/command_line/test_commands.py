@@ -10,7 +10,7 @@ from pathlib import Path
 
 from support import BUILD, PYTHON, ROOT, Refusals, ladder, run
 
-COMMANDS = ["build", "run", "test", "compare", "exercise", "emulate", "fuzz", "isa", "pages", "record", "sass", "speed"]
+COMMANDS = ["build", "run", "test", "compare", "exercise", "trace", "emulate", "fuzz", "sass", "isa", "pages", "record", "speed"]
 
 
 class Commands(Refusals):
@@ -31,12 +31,13 @@ class Commands(Refusals):
         self.assert_refused(ladder("frobnicate"), "no command 'frobnicate'", "build")
 
     def test_unknown_options(self):
-        for name in ("build", "test", "compare", "fuzz", "record", "sass", "speed"):
+        for name in ("build", "test", "compare", "fuzz", "record", "sass", "speed", "trace"):
             self.assert_refused_in_one_line(ladder(name, "--frobnicate"), "ladder " + name, "--help")
 
     def test_unknown_rung(self):
         self.assert_refused_in_one_line(ladder("run", "step99"), "step99: no such rung", "step00_single_mma")
         self.assert_refused_in_one_line(ladder("compare", "step00", "step99"), "step99: no such rung")
+        self.assert_refused_in_one_line(ladder("trace", "step99"), "step99: no such rung", "step00_single_mma")
 
     def test_bad_values(self):
         self.assert_refused_in_one_line(ladder("fuzz", "--minutes", "0"), "--minutes 0")
@@ -70,6 +71,7 @@ class Commands(Refusals):
             fresh = str(Path(empty, "build"))
             self.assert_refused_in_one_line(ladder("run", "step99", LADDER_BUILD=fresh), "no such rung")
             self.assert_refused_in_one_line(ladder("compare", "step01", "step01", "--shape", "8x8", LADDER_BUILD=fresh), "8x8")
+            self.assert_refused_in_one_line(ladder("trace", "step01", "--shape", "8x8", LADDER_BUILD=fresh), "8x8")
             self.assertFalse(Path(fresh).exists())
 
     def test_a_moment_of_fuzzing_tries_something(self):

@@ -9,6 +9,7 @@ from support import Refusals, ladder
 REPORT = "<!-- report: step01_kloop, parity never flipped, latest, 3 lines -->"
 DIFF = "<!-- diff: step01_kloop step02_pipeline -->"
 LAYOUT = "<!-- layout: 128B, 128x64, 3 lines -->"
+TIMELINE = "<!-- timeline: step03_warpspec, 128x256x64, random:2, stages-2 -->"
 COUNTERS = "<!-- counters: step01_kloop step02_pipeline, 128x256x64 -->"
 
 
@@ -91,6 +92,26 @@ class Blocks(Refusals):
             ["+0", "0.0", "1.0", "2.0", "3.0", "4.0", "5.0", "6.0", "7.0"],
             ["+128", "0.1", "1.1", "2.1", "3.1", "4.1", "5.1", "6.1", "7.1"]])
 
+    def test_a_timeline(self):
+        picture = self.page.parent / "pictures" / "step03_warpspec_stages-2.svg"
+        self.page.write_text(f"{TIMELINE}\n![old](old.svg)\nAfter.\n")
+        done = ladder("pages", "--check", self.page)
+        self.assertEqual((done.returncode, done.stderr), (1, "page.md is out of date: ./ladder pages\n"
+                                                             "pictures/step03_warpspec_stages-2.svg is out of date: ./ladder pages\n"))
+        self.assertFalse(picture.exists())
+        self.assertEqual(ladder("pages", self.page).returncode, 0)
+        lines = self.page.read_text().split("\n")
+        self.assertEqual((lines[0], lines[2:]), (TIMELINE, ["After.", ""]))
+        self.assertRegex(lines[1], r"^!\[Timeline of step03_warpspec, 128x256x64, schedule random:2; virtual time .*no chip's\)\]"
+                                   r"\(pictures/step03_warpspec_stages-2.svg\)$")
+        self.assertIn("through 2 stages", picture.read_text())
+        self.assertEqual(ladder("pages", "--check", self.page).returncode, 0)
+        # A picture of other times.
+        picture.write_text(picture.read_text().replace("2 stages", "3 stages"))
+        done = ladder("pages", "--check", self.page)
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, "pictures/step03_warpspec_stages-2.svg is out of date: ./ladder pages\n"))
+
     def test_what_is_refused(self):
         for comment, part in (
                 (REPORT.replace("never flipped", "often flipped"), "no mutant 'parity often flipped' of step01_kloop"),
@@ -100,18 +121,20 @@ class Blocks(Refusals):
                 (COUNTERS.replace("step01_kloop", "step99"), "step99: no such rung"),
                 (COUNTERS.replace("x64", ""), "expected two rungs, for counters also a shape"),
                 (COUNTERS.replace("256", "100"), "step01_kloop ended with exit status 2"),
+                (TIMELINE.replace("random:2", "soon"), "expected a rung, MxNxK, a schedule and perhaps a variant"),
+                (TIMELINE.replace("stages-2", "stages-9"), "step03_warpspec ended with exit status 2"),
                 (LAYOUT.replace(", 3 lines", ""), "expected a swizzle, ROWSxK and `N lines`"),
                 (LAYOUT.replace("128B", "256B"), "expected a swizzle (none, 32B, 64B or 128B)"),
                 (LAYOUT.replace("x64", "x48"), "a tile of 128 rows x 48 of K: expected multiples of 8 and 64"),
                 (LAYOUT.replace("3 lines", "129 lines"), "129 lines: expected 1 to 128, which is all of the tile")):
-            for block in ("```\nold\n```\n", "| old |\n"):
+            for block in ("```\nold\n```\n", "| old |\n", "![old](old.svg)\n"):
                 self.page.write_text(f"{comment}\n{block}")
                 self.assert_refused(ladder("pages", self.page), "page.md: ", part)
                 self.assertEqual(self.page.read_text(), f"{comment}\n{block}")
 
     def test_a_comment_without_its_block(self):
         self.page.write_text(f"{DIFF}\nText.\n```\nold\n```\n")
-        self.assert_refused(ladder("pages", self.page), DIFF, "no fenced block and no table follows")
+        self.assert_refused(ladder("pages", self.page), DIFF, "no fenced block, no table and no image follows")
 
     def test_a_page_that_is_not_there(self):
         self.assert_refused_in_one_line(ladder("pages", self.page), "page.md: no such file")

@@ -5,9 +5,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
-#include "tests/probes/mma_program.h"
+#include "tests/probes/wgmma_program.h"
 
 namespace {
 
@@ -30,6 +31,42 @@ Run traced(const std::string& ptx, size_t count, const std::vector<std::vector<s
   run.trace = text.str();
   std::filesystem::remove(path);
   return run;
+}
+
+/// Clocks of the events of each operation (its first value), by their names.
+using Clocks = std::map<std::string, std::map<std::string, std::vector<uint64_t>>>;
+Clocks clocks_of(const std::string& trace) {
+  Clocks clocks;
+  std::istringstream lines(trace);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    uint64_t clock, skipped;
+    int lane;
+    std::string event, first;
+    if (words >> clock >> skipped >> skipped >> skipped >> lane >> skipped >> event >> first)
+      clocks[event][first].push_back(clock);
+  }
+  return clocks;
+}
+
+/// Each of `count` operations is issued, has read its sources where it has any outside tensor memory, and shows, in
+/// that order, once.
+void check_operations(const Clocks& clocks, const std::string& name, size_t count, bool reads) {
+  INFO(name);
+  REQUIRE(clocks.contains(name));
+  CHECK(clocks.at(name).size() == count);
+  for (const auto& [operation, issued] : clocks.at(name)) {
+    REQUIRE(clocks.at(name + "_shown").at(operation).size() == 1);
+    CHECK(issued.size() == 1);
+    uint64_t last = clocks.at(name + "_shown").at(operation)[0];
+    if (reads) {
+      REQUIRE(clocks.at(name + "_read").at(operation).size() == 1);
+      const uint64_t read = clocks.at(name + "_read").at(operation)[0];
+      CHECK(read <= last);
+      last = read;
+    }
+    CHECK(issued[0] <= last);
+  }
 }
 
 /// `p1`, ... at addresses that are the same in every run; results and traces must agree between 1 and 2 host threads.
@@ -127,6 +164,92 @@ TEST_CASE("traces: CTAs in a chain, each waits for the flag of the one before") 
 )",
                       1),
         4 * 250, {.grid = {250, 1, 1}, .block = {64, 1, 1}}, {}, 1, true);
+}
+
+TEST_CASE("traces: an operation is issued, reads and shows") {
+  for (emu::Options with : {probe::options(emu::Schedule::earliest), probe::options(emu::Schedule::latest),
+                            probe::options(emu::Schedule::random, 3)}) {
+    probe::MmaProgram mma;
+    mma.n = 16;
+    mma.steps = 3;
+    mma.finish();
+    auto one = [](uint32_t, uint32_t) { return 0x3C00u; };
+    Run run = traced(mma.text(), 128 * 16 * 4, probe::inputs_of(mma, one, one, std::vector<uint32_t>(128 * mma.n)),
+                     probe::shape_of(mma), with);
+    Clocks clocks = clocks_of(run.trace);
+    check_operations(clocks, "mma", 3, true);
+    check_operations(clocks, "commit", 1, false);
+    check_operations(clocks, "tmem_load", clocks["tmem_load"].size(), false);
+    CHECK(clocks.contains("phase"));
+
+    probe::WgmmaProgram wgmma;
+    wgmma.steps = 3;
+    wgmma.finish();
+    const probe::WgmmaInputs inputs = probe::random_inputs(wgmma, 1, false);
+    emu::Options hopper = with;
+    hopper.chip = "h200";
+    run = traced(wgmma.text(), size_t{128} * wgmma.registers() * 4, probe::buffers_of(wgmma, inputs),
+                 probe::shape_of(wgmma), hopper);
+    INFO(run.ending.report);
+    check_operations(clocks_of(run.trace), "wgmma", 3, true);
+
+    // A bulk load with a barrier, and a store of what it brought.
+    run = traced(probe::kernel(R"(
+    .shared .align 8 .b64 full;
+    .shared .align 16 .b32 buffer[4];
+    ld.param.u64 %d0, [p0];
+    ld.param.u64 %d1, [p1];
+    mov.u32 %r0, full;
+    mov.u32 %r1, buffer;
+    mbarrier.init.shared::cta.b64 [%r0], 1;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r0], 16;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%d1], 16, [%r0];
+  wait:
+    mbarrier.try_wait.parity.shared::cta.b64 %p0, [%r0], 0;
+    @!%p0 bra wait;
+    cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r1], 16;
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;
+)",
+                               2),
+                 16, {probe::bytes_of(std::vector<uint32_t>(4))}, {.block = {1, 1, 1}}, with);
+    clocks = clocks_of(run.trace);
+    check_operations(clocks, "tma_load", 1, true);
+    check_operations(clocks, "tma_store", 1, true);
+    CHECK_THAT(run.trace, test::contains(" full\n"));  // the barrier's name
+  }
+}
+
+TEST_CASE("traces: waits end") {
+  // A lane that waits for nothing gives up again and again, until another one's sleep is over and it arrives.
+  const Run run = traced(probe::kernel(R"(
+    .shared .align 8 .b64 full;
+    ld.param.u64 %d0, [p0];
+    mov.u32 %r0, full;
+    mov.u32 %r1, %tid.x;
+    setp.eq.u32 %p1, %r1, 0;
+    @%p1 mbarrier.init.shared::cta.b64 [%r0], 1;
+    bar.sync 0;
+    @%p1 bra wait;
+    nanosleep.u32 20000;
+    mbarrier.arrive.shared::cta.b64 _, [%r0];
+    bra over;
+  wait:
+    mbarrier.try_wait.parity.shared::cta.b64 %p0, [%r0], 0;
+    @!%p0 bra wait;
+  over:
+    st.global.u32 [%d0], %r1;
+)",
+                                       1),
+                         4, {}, {.block = {2, 1, 1}, .apart = "which thread stores last is left open"},
+                         probe::options(emu::Schedule::earliest));
+  REQUIRE(run.ending.report.empty());
+  const Clocks clocks = clocks_of(run.trace);
+  const size_t waits = clocks.at("wait_mbarrier").at("0x1").size();
+  CHECK(waits > 2);
+  CHECK(clocks.at("gave_up").at("0x1").size() == waits - 1);
+  CHECK(clocks.at("resumed").at("0x1").size() == 1);
+  CHECK(clocks.at("wait_time").size() == 1);
 }
 
 TEST_CASE("traces: MMA, commit and loads from tensor memory in a grid") {
