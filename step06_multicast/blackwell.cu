@@ -71,9 +71,10 @@ __device__ __forceinline__ void store_rows(const CUtensorMap* d_map, int64_t n, 
 //   role      threads           waits for           signals
 //   setup     warps 0 and 1     -                   cluster barrier: tensor memory and mbarriers are ready
 //   producer  warp 0, one lane  tile_empty[stage]   tile_full[stage] of all that share: the bytes of both slices
+//             at the end        tile_empty of all   its CTA: nobody signals its barriers any more, it may go
 //   mma       warp 1, one lane  tile_full[stage]    tile_empty[stage] of all that share: the MMAs have read them
 //                                                   accumulator_full: all MMAs are complete
-//   epilogue  all warps         accumulator_full    cluster barrier: tensor memory may be freed, the CTA may go
+//   epilogue  all warps         accumulator_full    CTA barrier: tensor memory may be freed
 //             one lane of each  its bulk groups     its warp: a store buffer may be written again
 template <DType kIn, DType kOut>
 __global__ void __launch_bounds__(kThreads)
@@ -134,6 +135,10 @@ __global__ void __launch_bounds__(kThreads)
                                         k_tile * kTileK, tile_n * kTileN + b_first, b_mask);
       if (++stage == kStages) stage = 0, parity ^= 1;  // the ring wraps
     }
+    for (int last = 0; last < kStages; ++last) {  // no CTA leaves while others may still signal its barriers
+      mbarrier_wait_parity(shared_address(tile_empty[stage]), parity ^ 1);
+      if (++stage == kStages) stage = 0, parity ^= 1;
+    }
   }
   if (warp == 1 && elect_sync()) {
     constexpr MmaInput kInput = kIn == DType::f16 ? MmaInput::f16 : MmaInput::bf16;
@@ -165,8 +170,7 @@ __global__ void __launch_bounds__(kThreads)
   store_rows<kOut>(&d_map, n, first_row, first_column, warp_accumulator, store_buffer[0][warp], store_buffer[1][warp]);
 
   tcgen05_fence_before_thread_sync();
-  barrier_cluster_arrive();
-  barrier_cluster_wait();  // no CTA leaves while others may still signal its barriers
+  __syncthreads();
   if (warp == 0) {
     tcgen05_fence_after_thread_sync();
     tcgen05_dealloc<1>(accumulator, kTmemColumns);

@@ -122,7 +122,7 @@ def steady_loop(kernel):
     code = kernel.instructions
     mmas = [i for i, each in enumerate(code) if each.base == MMA]
     places = {each.address: i for i, each in enumerate(code)}
-    loops = [(places[each.target], i) for i, each in enumerate(code) if each.target is not None and each.target <= each.address]
+    loops = [(places[each.target], i) for i, each in enumerate(code) if each.target in places and each.target <= each.address]
     loops = [(top, bottom) for top, bottom in loops if any(top <= mma <= bottom for mma in mmas)
              and not any(each.base == "EXIT" and not each.predicate for each in code[top:bottom])]
     if not loops:

@@ -11,7 +11,7 @@ from edits import (ACCUMULATES, ACCUMULATES_BUT_IN_STAGE_0, ALLOC, COMMIT_ACCUMU
                    NO_K_STEP, ONE_BUFFER_NOT_INITIALISED, OVERWRITES_IN_EVERY_K_TILE, OVERWRITES_THROUGHOUT_K_TILE_0,
                    PRODUCER, PRODUCER_FLIP, PRODUCER_LOOP, PROLOGUE, PROLOGUE_LOADS_ONE_MORE, REFILL, RING_COMMIT_EMPTY,
                    RING_DESCRIPTOR_A, RING_INIT_EMPTY, RING_WAIT_EMPTY, RING_WAIT_FULL, ROWS_AND_COLUMNS_SWAPPED,
-                   ROW_AND_FIRST_COLUMN_SWAPPED, S0, S1, S2, S3, S4, STORE, SYNC_END, SYNC_SETUP, TILE_INDICES_SWAPPED,
+                   ROW_AND_FIRST_COLUMN_SWAPPED, S0, S1, S2, S3, S4, S5, S6, STORE, SYNC_END, SYNC_SETUP, TILE_INDICES_SWAPPED,
                    WAIT_ACCUMULATOR, WAIT_EMPTY, WAIT_FULL, WAIT_TMEM, all_lanes, allocates, always_flips, both_descriptors,
                    counts, deallocates, descriptor, expects, instruction_descriptor, k_columns_at_most, k_columns_off,
                    k_tiles, never_flips, no_wait, offsets, other_parity, refill_off, rows_off, start_off, swapped_offsets,
@@ -433,4 +433,11 @@ MUTANTS = (
                 ARRIVES_TOO_OFTEN, seeds(ARRIVES_TOO_OFTEN, least=8))),
     Mutant("commit to tile_empty before the MMAs", S4, (Move(RING_COMMIT_EMPTY, MMA),),
            race(WRONG_EVERYWHERE, WRONG_EVERYWHERE, seeds(WRONG_EVERYWHERE, least=5))),
+
+    # ---- stores by TMA (step05) --------------------------------------------------------------------------------------
+    Mutant("unedited", S5, (), race(GOOD, GOOD, GOOD)),
+
+    # ---- loads for a cluster (step06) --------------------------------------------------------------------------------
+    Mutant("unedited", S6, (), race(GOOD, GOOD, GOOD)),
+    Mutant("unedited, strict", S6, (), race(GOOD, GOOD, GOOD), strict=True),
 )

@@ -3,6 +3,7 @@
 from surgery import Edit
 
 S0, S1, S2, S3, S4 = "step00_single_mma", "step01_kloop", "step02_pipeline", "step03_warpspec", "step04_swizzle"
+S5, S6 = "step05_epilogue", "step06_multicast"
 
 # ---- statements ------------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,8 @@ from typing import Union
 
 ROUND = ("earliest", "latest", "random:1", "random:2")
 SHAPES = {"step00": "128x256x16", "step01": "128x256x64",  # and ten K tiles: two rounds and a half of a ring of four
-          "step02": "128x256x160", "step03": "128x256x160", "step04": "128x256x640"}
+          "step02": "128x256x160", "step03": "128x256x160", "step04": "128x256x640", "step05": "128x256x640",
+          "step06": "256x512x640"}  # a cluster
 SEEDS = tuple(f"random:{seed}" for seed in range(1, 9))
 
 
