@@ -46,8 +46,8 @@ class Bench:
         program.write_bytes(executable(mutant.rung).mutated(mutant.edits))
         program.chmod(0o755)
         m, n, k = map(int, mutant.shape.split("x"))
-        cases = [Case(mutant.rung, m, n, k, input=mutant.input, schedule=schedule, strict=mutant.strict)
-                 for schedule in schedules]
+        cases = [Case(mutant.rung, m, n, k, input=mutant.input, variant=mutant.variant, schedule=schedule,
+                      strict=mutant.strict) for schedule in schedules]
         try:
             with ThreadPoolExecutor(2) as pool:
                 return dict(zip(schedules, pool.map(lambda case: execute(case, program=program, timeout=SECONDS), cases)))

@@ -4,18 +4,21 @@ Statements of blackwell.cu are named by a piece of them. Where a rung is wrong o
 order, the schedules that must notice are the ones named in `race`; that `earliest` says GOOD there is a fact about the
 emulator's kindest schedule, worth knowing, and not a wish."""
 
-from edits import (ACCUMULATES, ACCUMULATES_BUT_IN_STAGE_0, ALLOC, COMMIT_ACCUMULATOR, COMMIT_EMPTY, CONSUMER,
-                   CONSUMER_FLIP, CONSUMER_IN_WARP_0, CONSUMER_LOOP, COPY, DEALLOC, DESCRIPTORS_STAY, DESCRIPTOR_A,
-                   DESCRIPTOR_B, ELECT, EXPECT, FLIP, IF_REFILL, INIT_ACCUMULATOR, INIT_EMPTY, INIT_FULL,
-                   K_AND_ROW_OF_A_SWAPPED, K_STEP_IN_ELEMENTS, K_TILES_16_WIDE, LOAD_A, LOAD_B, LOAD_TMEM, MMA, NOT_WARP_3,
-                   NO_K_STEP, ONE_BUFFER_NOT_INITIALISED, OVERWRITES_IN_EVERY_K_TILE, OVERWRITES_THROUGHOUT_K_TILE_0,
-                   PRODUCER, PRODUCER_FLIP, PRODUCER_LOOP, PROLOGUE, PROLOGUE_LOADS_ONE_MORE, REFILL, RING_COMMIT_EMPTY,
-                   RING_DESCRIPTOR_A, RING_INIT_EMPTY, RING_WAIT_EMPTY, RING_WAIT_FULL, ROWS_AND_COLUMNS_SWAPPED,
-                   ROW_AND_FIRST_COLUMN_SWAPPED, S0, S1, S2, S3, S4, S5, S6, STORE, SYNC_END, SYNC_SETUP, TILE_INDICES_SWAPPED,
-                   WAIT_ACCUMULATOR, WAIT_EMPTY, WAIT_FULL, WAIT_TMEM, all_lanes, allocates, always_flips, both_descriptors,
-                   counts, deallocates, descriptor, expects, instruction_descriptor, k_columns_at_most, k_columns_off,
-                   k_tiles, never_flips, no_wait, offsets, other_parity, refill_off, rows_off, start_off, swapped_offsets,
-                   swizzle_named, tensor_load, with_offsets, without)
+from edits import (ACCUMULATES, ACCUMULATES_BUT_IN_STAGE_0, ALLOC, CHUNKS_NOT_PERMUTED, CLOSE_GROUP,
+                   COLUMN_AND_ROW_OF_STORE_SWAPPED, COMMIT_ACCUMULATOR, COMMIT_EMPTY, CONSUMER, CONSUMER_FLIP,
+                   CONSUMER_IN_WARP_0, CONSUMER_LOOP, COPY, DEALLOC, DESCRIPTORS_STAY, DESCRIPTOR_A, DESCRIPTOR_B, ELECT,
+                   EXPECT, FENCE_STORE, FLIP, IF_REFILL, IF_STORE, INIT_ACCUMULATOR, INIT_EMPTY, INIT_FULL,
+                   K_AND_ROW_OF_A_SWAPPED, K_STEP_IN_ELEMENTS, K_TILES_16_WIDE, LOAD_A, LOAD_B, LOAD_TMEM, MMA,
+                   NOT_WARP_3, NO_K_STEP, NO_WAIT_FOR_COLUMNS_READ, ONE_BUFFER_NOT_INITIALISED, ONE_STORE_BUFFER,
+                   OVERWRITES_IN_EVERY_K_TILE, OVERWRITES_THROUGHOUT_K_TILE_0, PRODUCER, PRODUCER_FLIP, PRODUCER_LOOP,
+                   PROLOGUE, PROLOGUE_LOADS_ONE_MORE, REFILL, RING_COMMIT_EMPTY, RING_DESCRIPTOR_A, RING_INIT_EMPTY,
+                   RING_WAIT_EMPTY, RING_WAIT_FULL, ROWS_AND_COLUMNS_SWAPPED, ROW_AND_FIRST_COLUMN_SWAPPED, S0, S1, S2,
+                   S3, S4, S5, S6, STORE, STORES_TO_THE_ROWS_OF_WARP_0, STORE_ROWS, SYNC_BEFORE_STORE, SYNC_END,
+                   SYNC_SETUP, TILE_INDICES_SWAPPED, WAIT_ACCUMULATOR, WAIT_BUFFER, WAIT_BUFFERS, WAIT_EMPTY, WAIT_FULL,
+                   WAIT_TMEM, all_lanes, allocates, always_flips, both_descriptors, counts, deallocates, descriptor,
+                   expects, instruction_descriptor, k_columns_at_most, k_columns_off, k_tiles, never_flips, no_wait,
+                   offsets, other_parity, refill_off, rows_off, start_off, stores_bytes_off, stores_columns_off,
+                   swapped_offsets, swizzle_named, tensor_load, waits_for_buffers_but, with_offsets, without)
 from mutant import GOOD, Good, Mutant, always, hangs, mismatch, notes, race, says, seeds, stops, waits
 from surgery import Edit, Move
 
@@ -66,6 +69,12 @@ def starves(parts):
     """In step03 the producer waits for a buffer, and everybody but the two roles for the end."""
     return hangs(*waits(LANE, RING_WAIT_EMPTY, parts), "warps 0-1, lanes 0xfffffffe; warps 2-3, all lanes",
                  "waits for accumulator_full", f"warp 1, lane 0 at {{{RING_WAIT_FULL}}}", "waits for tile_full[0]")
+
+
+def columns_later(columns="", *more):
+    """Of step05: a store reads a buffer that holds later columns by then."""
+    fits = f" {columns} (fits 16 of 16" if columns else ""
+    return mismatch(*more, f"what arrived: column i holds what belongs to column i +{fits}")
 
 
 TOO_MANY_BYTES = hangs(f"{LANE} at {{{WAIT_FULL}}}", "waits for tile_full", "bytes more than were expected")
@@ -436,6 +445,47 @@ MUTANTS = (
 
     # ---- stores by TMA (step05) --------------------------------------------------------------------------------------
     Mutant("unedited", S5, (), race(GOOD, GOOD, GOOD)),
+    Mutant("no wait for the store buffer", S5, (without(WAIT_BUFFER, r"cp\.async\.bulk\.wait_group"),),
+           race(GOOD, columns_later(192, "inside it: rows all 128; columns 0-191"), seeds(columns_later(), least=6))),
+    Mutant("two stores may still read", S5, (waits_for_buffers_but(2),),
+           race(GOOD, columns_later(64), seeds(columns_later(64), least=6))),
+    Mutant("no store may still read", S5, (waits_for_buffers_but(0),), race(GOOD, GOOD, GOOD)),  # slower, not wrong
+    Mutant("one store buffer", S5, ONE_STORE_BUFFER,
+           race(GOOD, columns_later(32, "inside it: rows all 128; columns 0-223"), seeds(columns_later(32), least=6))),
+    Mutant("bulk groups are not closed", S5, (without(CLOSE_GROUP, r"cp\.async\.bulk\.commit_group"),),
+           race(GOOD, columns_later(192), seeds(columns_later(), least=6))),
+    Mutant("all lanes store", S5, (all_lanes(IF_STORE),),
+           race(Good({"tma_stores": 1024}), columns_later(192), seeds(columns_later(), least=6))),
+    Mutant("no wait at the end for the buffers", S5, (without(WAIT_BUFFERS, r"cp\.async\.bulk\.wait_group"),),
+           race(GOOD, GOOD, GOOD)),  # the emulator lets a CTA's own stores finish
+    Mutant("no proxy fence before the store", S5, (without(FENCE_STORE, r"fence\.proxy"),),
+           race(GOOD, GOOD, GOOD)),  # fences order nothing in the emulator that was not in order
+    Mutant("no warp barrier before the store", S5, (without(SYNC_BEFORE_STORE, r"bar\.warp\.sync"),),
+           race(GOOD, GOOD, GOOD)),  # lanes that go the same way go together in the emulator
+    Mutant("chunks not permuted", S5, (CHUNKS_NOT_PERMUTED,),
+           always(mismatch("rows 1-7, 9-15, 17-23,", "what arrived: column i holds what belongs to column i + 4 (fits 16 of 16"))),
+    Mutant("stored from a row late", S5, (stores_bytes_off(128),),
+           always(mismatch("what arrived: row i holds what belongs to row i + 1"))),
+    Mutant("stored from half a row late", S5, (stores_bytes_off(64),),
+           always(stops("must be a multiple of 128 bytes; it is 64 past one. Align the buffer", STORE_ROWS))),
+    Mutant("stored a column late", S5, (stores_columns_off(1),),
+           always(stops("TMA store: innermost coordinate 1: times the element's 4 bytes it must be a multiple of 16 bytes",
+                        STORE_ROWS))),
+    Mutant("stored a stripe late", S5, (stores_columns_off(32),),
+           always(mismatch("4096 of 32768 outputs never written",
+                           "what arrived: column i holds what belongs to column i - 32 (fits 16 of 16"))),
+    Mutant("column and row of the store swapped", S5, (COLUMN_AND_ROW_OF_STORE_SWAPPED,),
+           always(mismatch("16384 of 32768 outputs never written", "D[i][j] holds what belongs to D[j][i]"))),
+    Mutant("all warps store to the rows of warp 0", S5, (STORES_TO_THE_ROWS_OF_WARP_0,),
+           always(mismatch("24576 of 32768 outputs never written", "inside it: rows all 128; columns all 256"))),
+    Mutant("no wait for the columns read", S5, (without("tcgen05_wait_ld(); write_swizzled_row", r"tcgen05\.wait"),),
+           race(GOOD, GOOD, GOOD)),  # as on the chip, whose scoreboard waits
+    Mutant("no wait for the columns read, strict", S5, (without("tcgen05_wait_ld(); write_swizzled_row", r"tcgen05\.wait"),),
+           always(mismatch("32768 of 32768 outputs NaN")), strict=True),
+    Mutant("no wait for either register set", S5, (NO_WAIT_FOR_COLUMNS_READ,), race(GOOD, GOOD, GOOD),
+           variant="two-register-sets"),
+    Mutant("no wait for either register set, strict", S5, (NO_WAIT_FOR_COLUMNS_READ,),
+           always(mismatch("32768 of 32768 outputs NaN")), strict=True, variant="two-register-sets"),
 
     # ---- loads for a cluster (step06) --------------------------------------------------------------------------------
     Mutant("unedited", S6, (), race(GOOD, GOOD, GOOD)),

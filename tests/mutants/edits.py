@@ -186,6 +186,37 @@ OVERWRITES_THROUGHOUT_K_TILE_0 = (
 OVERWRITES_IN_EVERY_K_TILE = Edit(MMA, r"selp\.u32 (%r\d+), 1, 0, %p\d+;", r"mov.b32 \1, 0;")
 
 
+# Of step05, whose stores are TMA's. Groups of the store: instruction, map, column, row, shared address.
+FENCE_STORE = "fence_proxy_async_shared_cta();"
+WAIT_BUFFER, WAIT_BUFFERS = (f"cp_async_bulk_wait_group_read<{groups}>();" for groups in (1, 0))
+WRITE_BUFFER = "write_swizzled_row<kOut>("
+SYNC_BEFORE_STORE = "__syncwarp(); if (elect_sync()) { cp_async_bulk_tensor_2d_store("
+IF_STORE = "if (elect_sync()) { cp_async_bulk_tensor_2d_store("
+STORE_2D, CLOSE_GROUP = "cp_async_bulk_tensor_2d_store(", "cp_async_bulk_commit_group();"
+STORE_DIRECTLY = "store_directly<kOut, kTileN>("
+COPY_OUT = r"(cp\.async\.bulk\.tensor\S+) \[(%rd\d+), \{(%r\d+), (%r\d+)\}\], \[(%r\d+)\];"
+STORE_ROWS = "store_rows<kOut>(&d_map"  # where reports say that it is
+NO_WAIT_FOR_COLUMNS_READ = Edit(STORE_DIRECTLY, r"tcgen05\.wait::ld.*", "", times=6)
+CHUNKS_NOT_PERMUTED = Edit(None, r"and\.b32 (%r\d+), (%r\d+), 112;", r"mov.b32 \1, 0;")
+COLUMN_AND_ROW_OF_STORE_SWAPPED = Edit(STORE_2D, COPY_OUT, r"\1 [\2, {\4, \3}], [\5];")
+STORES_TO_THE_ROWS_OF_WARP_0 = Edit(STORE_2D, COPY_OUT, r"{ .reg .b32 q; and.b32 q, \4, -128; \1 [\2, {\3, q}], [\5]; }")
+ONE_STORE_BUFFER = (  # the second is 16 KB behind the first, which begins in the first 16 KB
+    Edit(WRITE_BUFFER, r"add\.s32 (%r\d+), (%r\d+), (%r\d+);", r"and.b32 \1, \2, -16385; add.s32 \1, \1, \3;", times=8),
+    Edit(STORE_2D, COPY_OUT, r"{ .reg .b32 q; and.b32 q, \5, -16385; \1 [\2, {\3, \4}], [q]; }"))
+
+
+def waits_for_buffers_but(groups):
+    return Edit(WAIT_BUFFER, r"(cp\.async\.bulk\.wait_group\.read) 1;", rf"\1 {groups};")
+
+
+def stores_columns_off(columns):
+    return Edit(STORE_2D, COPY_OUT, rf"{{ .reg .b32 q; add.s32 q, \3, {columns}; \1 [\2, {{q, \4}}], [\5]; }}")
+
+
+def stores_bytes_off(bytes_):
+    return Edit(STORE_2D, COPY_OUT, rf"{{ .reg .b32 q; add.s32 q, \5, {bytes_}; \1 [\2, {{\3, \4}}], [q]; }}")
+
+
 def both_descriptors(change):
     return descriptor(RING_DESCRIPTOR_A, change), descriptor(RING_DESCRIPTOR_B, change)
 

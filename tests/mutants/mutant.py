@@ -42,8 +42,8 @@ def notes(message, at):
     return Says((f"at {{{at}}}", message), status=0)
 
 
-def hangs(*parts):
-    return says("hangs: no thread of the block can go on", *parts)
+def hangs(*parts, who="block"):
+    return says(f"hangs: no thread of the {who} can go on", *parts)
 
 
 def waits(who, at, what):
@@ -85,6 +85,7 @@ class Mutant:
     shape: str = ""
     input: str = "random"
     strict: bool = False
+    variant: str = ""          # of the rung; "": its default
 
     def __post_init__(self):
         if not self.shape:
