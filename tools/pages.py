@@ -1,4 +1,4 @@
-"""`ladder pages`: renews what the pages quote: reports of rungs broken on purpose, diffs and counters of two rungs, layouts,
+"""`ladder pages`: renews what the pages quote: reports of rungs broken on purpose, diffs, counters, layouts, machine code,
 timelines.
 
 A page asks for it with a comment, and the fenced block, the table or the image that follows holds it:
@@ -6,28 +6,33 @@ A page asks for it with a comment, and the fenced block, the table or the image 
     <!-- report: step01_kloop, parity never flipped, latest -->        ``` a mutant of tests/mutants/catalogue.py and
                                                                        a schedule; `..., N lines` stops after so many
     <!-- diff: step01_kloop step02_pipeline -->                        ```diff of the two blackwell.cu
-    <!-- counters: step01_kloop step02_pipeline, 512x512x512 -->       | what both counted
+    <!-- counters: step01_kloop step02_pipeline, 512x512x512 -->       | what they counted; also `step02_pipeline:stages-8`
     <!-- layout: 128B, 128x64, 9 lines -->                             ``` the swizzle, rows and K of a tile, and how much
                                                                        of it, in lines of 128 bytes
     <!-- orders: f16, 1024 -->                                         | what other orders of summing do to the bits: type, K
     <!-- timeline: step03_warpspec, 128x256x160, random:1 -->          ![ the rung's picture, as `ladder trace` draws it, in
                                                                        pictures/ beside the page; `..., VARIANT` is another's
+    <!-- loop: step04_swizzle -->                                      ``` machine code from a stage's first MMA to the next
+    <!-- instructions: step04_swizzle -->                              | what each of its instructions is for
+    <!-- study: 128x256x512 -->                                        | what step04's study moves, by configuration
 """
 
 import difflib
+import json
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-from tools import build, trace_picture
+from tools import build, instructions, sass, toolkit, trace_picture
 from tools.rung import Case, execute
 from tools.terminal import Parser, Refusal, note, say
 from tools.timeline import VIRTUAL_TIME
 from tools.trace import case_of, traced
 
 DOCS = build.ROOT / "docs"
-ASKED = re.compile(r"^<!-- (report|diff|counters|layout|orders|timeline): (.*?) -->\n", re.MULTILINE)
+ASKED = re.compile(r"^<!-- (report|diff|counters|layout|orders|timeline|loop|instructions|study): (.*?) -->\n", re.MULTILINE)
 BLOCK = re.compile(r"\n?(?:```\w*\n(?:.*?\n)??```\n|(?:\|[^\n]*\n)+|!\[[^\n]*\n)", re.DOTALL)
 SCHEDULE = "random:1"  # of the counters: the default one does everything at once, so that nothing is ever in flight
 
@@ -36,8 +41,12 @@ def fenced(lines, language=""):
     return "\n".join([f"```{language}", *lines, "```", ""])
 
 
+def table_row(*cells):
+    return f"| {' | '.join(cells)} |"
+
+
 class Reports:
-    """rung, mutant's name, schedule[, N lines]: the emulator's report."""
+    """rung, mutant's name, schedule[, N lines]: the emulator's report, or where it has none the rung's on a wrong result."""
 
     def __init__(self):
         self.bench = None  # made for the first report
@@ -57,7 +66,10 @@ class Reports:
         text = self.bench.run(found[0], [schedule])[schedule].text
         lines = [line for line in text.split("\n") if line.startswith("=========")]
         if not lines:
-            raise Refusal(f"the emulator reports nothing: <!-- report: {asked} -->")
+            wrong = re.search(r"^  check .*?(?=\n  \w)", text, re.MULTILINE | re.DOTALL)
+            if not wrong:
+                raise Refusal(f"nothing is wrong: <!-- report: {asked} -->")
+            lines = wrong[0].split("\n")
         return fenced(lines[:int(count)] if count else lines)
 
     def close(self):
@@ -65,15 +77,12 @@ class Reports:
             self.bench.close()
 
 
-def two_rungs(asked, words):
-    if not words:
-        raise Refusal(f"{asked}: expected two rungs, for counters also a shape, as tools/pages.py shows.")
-    return [build.named(name) for name in words.group(1, 2)]
-
-
 def difference(asked):
     """Two rungs: what becomes of the first's blackwell.cu in the second. Its name and blanks do not count as changes."""
-    names = two_rungs(asked, re.fullmatch(r"(\w+) (\w+)", asked))
+    words = re.fullmatch(r"(\w+) (\w+)", asked)
+    if not words:
+        raise Refusal(f"<!-- diff: {asked} -->: expected two rungs.")
+    names = [build.named(name) for name in words.groups()]
     texts = [(build.ROOT / name / "blackwell.cu").read_text().split("\n") for name in names]
     words = [["".join(line.replace(name, "").split()) for line in text] for name, text in zip(names, texts)]
     hunks = difflib.SequenceMatcher(None, *words, autojunk=False).get_grouped_opcodes(1)
@@ -94,12 +103,13 @@ def rows(counters):
     total, warps = counters["total"], counters["by_warp"]
     shown = {
         "TMA loads": total["tma_loads"],
-        "rows of their boxes": total["tma_box_rows"],
         "TMA stores": total["tma_stores"],
+        "rows of their boxes": total["tma_box_rows"],
         "bytes read from global memory": total["bytes_from_global"],
         "bytes written to shared memory by TMA": total["bytes_into_shared"],
         "MMAs": total["mmas"],
         "commits": total["commits"],
+        "loads of tensor memory": total["tmem_loads"],
         "most loads in flight, of a cluster": counters["most_loads_in_flight"],
         "most MMAs in flight, of a cluster": counters["most_mmas_in_flight"],
     }
@@ -111,19 +121,25 @@ def rows(counters):
 
 
 def counters(asked):
-    """Two rungs, shape: a table of what both counted."""
-    words = re.fullmatch(r"(\w+) (\w+), (\d+)x(\d+)x(\d+)", asked)
-    names = two_rungs(asked, words)
-    columns = []
-    for name in names:
-        outcome = execute(Case(name, *map(int, words.group(3, 4, 5)), schedule=SCHEDULE))
+    """Rungs, each perhaps with a variant, and a shape: a table of what they counted."""
+    words = re.fullmatch(r"([\w:-]+(?: [\w:-]+)+), (\d+)x(\d+)x(\d+)", asked)
+    if not words:
+        raise Refusal(f"<!-- counters: {asked} -->: expected two rungs or more and a shape, as tools/pages.py shows.")
+    columns = {}
+    for each in words[1].split():
+        name, _, variant = each.partition(":")
+        name = build.named(name)
+        outcome = execute(Case(name, *map(int, words.group(2, 3, 4)), variant=variant, schedule=SCHEDULE))
         if not outcome.good:
-            raise Refusal(f"<!-- counters: {asked} -->: {name} ended with exit status {outcome.status}. {outcome.text.strip()}")
-        columns.append(rows(outcome.counters))
-    shape = "x".join(words.group(3, 4, 5))
-    table = [f"| {shape}, schedule {SCHEDULE} | {names[0]} | {names[1]} |", "| --- | ---: | ---: |"]
-    return "\n".join(table + [f"| {row} | {a:,} | {b:,} |" for (row, a), b in zip(columns[0].items(), columns[1].values())
-                              if a or b]) + "\n"
+            raise Refusal(f"<!-- counters: {asked} -->: {each} ended with exit status {outcome.status}. {outcome.text.strip()}")
+        columns[f"{name} {variant}".strip()] = rows(outcome.counters)
+    shape = "x".join(words.group(2, 3, 4))
+    table = [table_row(f"{shape}, schedule {SCHEDULE}", *columns), table_row("---", *["---:"] * len(columns))]
+    for row in next(iter(columns.values())):
+        numbers = [column[row] for column in columns.values()]
+        if any(numbers):
+            table.append(table_row(row, *[f"{number:,}" for number in numbers]))
+    return "\n".join(table) + "\n"
 
 
 def layout(asked):
@@ -177,13 +193,72 @@ def stale_pictures(folder, pictures, write):
     return stale
 
 
+class MachineCode:
+    """A rung: its main loop, as a listing or explained. Where this machine cannot make the listing that is there, it stays."""
+
+    def __init__(self):
+        self.why_not = None  # a sentence; unknown before the first is asked for
+
+    def asked(self, rung, show):
+        rung = build.named(rung)
+        if self.why_not is None:
+            self.why_not = self.obstacle(rung)
+            if self.why_not:
+                note(f"Listings of machine code stay as they are: {self.why_not}")
+        return None if self.why_not else show(sass.main_loop(rung))
+
+    @staticmethod
+    def obstacle(rung):
+        try:
+            toolkit.disassembler()
+        except Refusal as refusal:
+            return str(refusal)
+        here, recorded = sass.compiler(build.rung(rung)), json.loads(sass.RECORD.read_text())["compiler"]
+        return "" if here == recorded else f"they are by the compiler {recorded}, and the one here is {here}."
+
+    def loop(self, rung):
+        return self.asked(rung, lambda loop: fenced(map(str, loop)))
+
+    def instructions(self, rung):
+        rows = [("instruction", "times", "what it is for"), ("---", "---:", "---")]
+        return self.asked(rung, lambda loop: "".join(table_row(*each) + "\n" for each in rows + [
+            (f"`{name}`", str(count), words) for name, count, words in instructions.explained(loop)]))
+
+
+def study(asked):
+    """A shape: what each configuration of step04's study moves, and which of its parts can run."""
+    if not re.fullmatch(r"\d+x\d+x\d+", asked):
+        raise Refusal(f"<!-- study: {asked} -->: expected a shape, MxNxK.")
+    done = subprocess.run([str(build.FOLDER / "bin" / "swizzle_study"), "--on", "b200", "--shape", asked, "--json"],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env={**os.environ, "LADDER_SCHEDULE": "latest"})
+    if done.returncode:
+        raise Refusal(f"<!-- study: {asked} -->: {done.stderr.strip()}")
+    parts, loads = {}, {}
+    for each in json.loads(done.stdout):
+        configuration = each["arrangement"], each["tile_k"], each["stages"]
+        parts.setdefault(configuration, []).append(each["part"])
+        if each["part"] == "load":
+            loads[configuration] = each
+    table = [("arrangement", "K tile", "stages", "bytes of a box row", "boxes", "box rows", "most bytes in flight", "parts"),
+             ("---", *["---:"] * 6, "---")]
+    for configuration, each in loads.items():
+        counted = each["counters"]
+        numbers = (*configuration[1:], each["row_bytes"], counted["total"]["tma_loads"], counted["total"]["tma_box_rows"],
+                   counted["most_bytes_in_flight"])
+        table.append((configuration[0], *[f"{number:,}" for number in numbers], ", ".join(parts[configuration])))
+    return "".join(table_row(*each) + "\n" for each in table)
+
+
 def renewed(text, kinds):
+    """The page with its blocks made anew. A kind that answers None leaves the block that is there."""
     pieces, at = [], 0
     for comment in ASKED.finditer(text):
         old = BLOCK.match(text, comment.end())
         if not old:
             raise Refusal(f"{comment[0].strip()}: no fenced block, no table and no image follows.")
-        pieces += [text[at:comment.end()], kinds[comment[1]](comment[2])]
+        new = kinds[comment[1]](comment[2])
+        pieces += [text[at:comment.end()], old[0] if new is None else new]
         at = old.end()
     return "".join(pieces) + text[at:]
 
@@ -197,14 +272,15 @@ def command(arguments):
     if missing:
         raise Refusal(f"{', '.join(missing)}: no such file.")
     build.build(quiet=True)
-    reports = Reports()
+    reports, machine_code = Reports(), MachineCode()
+    kinds = {"report": reports, "diff": difference, "counters": counters, "layout": layout, "orders": orders, "study": study,
+             "loop": machine_code.loop, "instructions": machine_code.instructions}
     stale = []
     try:
         for page in options.pages or sorted(DOCS.glob("*.md")):
             old, timelines = page.read_text(), Timelines()
             try:
-                new = renewed(old, {"report": reports, "diff": difference, "counters": counters, "layout": layout,
-                                     "orders": orders, "timeline": timelines})
+                new = renewed(old, kinds | {"timeline": timelines})
             except Refusal as refusal:
                 raise Refusal(f"{page.name}: {refusal}") from None
             if new != old:

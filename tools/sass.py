@@ -151,14 +151,14 @@ def between_mmas(stage):
 
 
 def main_loop(rung, dtypes="f16, f16"):
-    """The lines that a page shows."""
+    """The instructions that a page shows: from a stage's first MMA to the next stage's."""
     kernel = next((each for each in kernels(build.rung(rung)) if each.name.endswith(f"<{dtypes}>")), None)
     if kernel is None:
         raise Refusal(f"{rung} has no kernel for <{dtypes}>: f16 or bf16 in, and out the same or f32.")
     loop = steady_loop(kernel)
     if not loop:
         raise Refusal(f"{kernel.name} has no loop with an MMA in it; --whole shows all of it.")
-    return [str(each) for each in stages(loop)[0]]
+    return stages(loop)[0]
 
 
 def numbers(kernel):
@@ -205,6 +205,6 @@ def command(arguments):
         if not lines:
             raise Refusal(f"{options.rung} has no kernel for <{dtypes}>: f16 or bf16 in, and out the same or f32.")
     else:
-        lines = main_loop(options.rung, dtypes)
+        lines = [str(each) for each in main_loop(options.rung, dtypes)]
     say("\n".join(lines))
     return 0
