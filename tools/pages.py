@@ -8,7 +8,8 @@ A page asks for it with a comment, and the fenced block, the table or the image 
     <!-- diff: step01_kloop step02_pipeline -->                        ```diff of the two blackwell.cu
     <!-- counters: step01_kloop step02_pipeline, 512x512x512 -->       | what they counted; also `step02_pipeline:stages-8`
     <!-- layout: 128B, 128x64, 9 lines -->                             ``` the swizzle, rows and K of a tile, and how much
-                                                                       of it, in lines of 128 bytes
+                                                                       of it, in lines of 128 bytes; `..., 4 lines
+                                                                       from 62` leaves out the first 62
     <!-- orders: f16, 1024 -->                                         | what other orders of summing do to the bits: type, K
     <!-- timeline: step03_warpspec, 128x256x160, random:1 -->          ![ the rung's picture, as `ladder trace` draws it, in
                                                                        pictures/ beside the page; `..., VARIANT` is another's
@@ -144,10 +145,10 @@ def counters(asked):
 
 def layout(asked):
     """Swizzle, rows x K, lines: where the chunks of a tile lie, by the functions that the kernels use."""
-    words = re.fullmatch(r"(\w+), (\d+)x(\d+), (\d+) lines", asked)
+    words = re.fullmatch(r"(\w+), (\d+)x(\d+), (\d+) lines(?: from (\d+))?", asked)
     if not words:
         raise Refusal(f"<!-- layout: {asked} -->: expected a swizzle, ROWSxK and `N lines`.")
-    done = subprocess.run([str(build.FOLDER / "bin" / "tile_picture"), *words.groups()], stdin=subprocess.DEVNULL,
+    done = subprocess.run([str(build.FOLDER / "bin" / "tile_picture"), *filter(None, words.groups())], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode:
         raise Refusal(f"<!-- layout: {asked} -->: {done.stderr.strip()}.")

@@ -1,6 +1,6 @@
 // Draws where the 16-byte chunks of a K-major operand tile of 16-bit elements lie, for the pages: tile_picture SWIZZLE
-// ROWS K LINES. A line is 128 bytes of shared memory, once across its 32 banks; a cell names the row and the chunk of K
-// that lie there.
+// ROWS K LINES [FIRST]. A line is 128 bytes of shared memory, once across its 32 banks; a cell names the row and the
+// chunk of K that lie there. FIRST: how many lines to leave out.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -37,7 +37,7 @@ uint32_t number(const char* text) {  // 0: none
   return error == std::errc{} && at == end ? value : 0;
 }
 
-void draw(const OperandTile& tile, uint32_t lines) {
+void draw(const OperandTile& tile, uint32_t lines, uint32_t first) {
   std::vector<std::string> cells(tile.bytes() / kChunkBytes);
   for (uint32_t row = 0; row < tile.rows; ++row) {
     for (uint32_t chunk = 0; chunk < tile.k / kChunkElements; ++chunk) {
@@ -47,7 +47,7 @@ void draw(const OperandTile& tile, uint32_t lines) {
   fmt::print("{:>6}", "banks");
   for (uint32_t bank = 0; bank < 32; bank += 4) fmt::print("{:>8}", fmt::format("{}-{}", bank, bank + 3));
   fmt::print("\n");
-  for (uint32_t line = 0; line < lines; ++line) {
+  for (uint32_t line = first; line < first + lines; ++line) {
     fmt::print("{:>6}", fmt::format("+{}", line * kLineBytes));
     for (uint32_t at = 0; at < kLineChunks; ++at) fmt::print("{:>8}", cells[line * kLineChunks + at]);
     fmt::print("\n");
@@ -57,23 +57,27 @@ void draw(const OperandTile& tile, uint32_t lines) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::optional<Swizzle> swizzle = argc == 5 ? swizzle_named(argv[1]) : std::nullopt;
+  const std::optional<Swizzle> swizzle = argc == 5 || argc == 6 ? swizzle_named(argv[1]) : std::nullopt;
   if (!swizzle) {
-    fmt::print(stderr, "expected a swizzle (none, 32B, 64B or 128B), rows, K elements and lines of 128 bytes\n");
+    fmt::print(stderr,
+               "expected a swizzle (none, 32B, 64B or 128B), rows, K elements, lines of 128 bytes, and perhaps "
+               "how many to leave out\n");
     return 2;
   }
   const OperandTile tile{Major::k, *swizzle, AtomOrder::kRowsFirst, kElementBytes, number(argv[2]), number(argv[3])};
-  const uint32_t lines = number(argv[4]);
+  const uint32_t lines = number(argv[4]), first = argc == 6 ? number(argv[5]) : 0;
   const auto fits = [](uint32_t extent, uint32_t atom) { return extent > 0 && extent <= 256 && extent % atom == 0; };
   if (!fits(tile.rows, tile.atom_rows()) || !fits(tile.k, tile.atom_k())) {
     fmt::print(stderr, "a tile of {} rows x {} of K: expected multiples of {} and {}, at most 256\n", argv[2], argv[3],
                tile.atom_rows(), tile.atom_k());
     return 2;
   }
-  if (lines == 0 || lines > tile.bytes() / kLineBytes) {
-    fmt::print(stderr, "{} lines: expected 1 to {}, which is all of the tile\n", argv[4], tile.bytes() / kLineBytes);
+  const uint32_t all = tile.bytes() / kLineBytes;
+  if (lines == 0 || first >= all || lines > all - first) {
+    fmt::print(stderr, "{} lines: expected 1 to {}, which is all of the tile{}\n", argv[4], all,
+               first > 0 ? " from its start" : "");
     return 2;
   }
-  draw(tile, lines);
+  draw(tile, lines, first);
   return 0;
 }

@@ -137,6 +137,11 @@ class Blocks(Refusals):
         self.assertEqual((done.returncode, done.stderr),
                          (1, "pictures/step03_warpspec_stages-2.svg is out of date: ./ladder pages\n"))
 
+    def test_a_layout_from_a_line(self):
+        lines = self.renewed("<!-- layout: 128B, 128x64, 2 lines from 126 -->", "```\n```\n")
+        self.assertEqual([line.split()[:3] for line in lines[2:5]],
+                         [["+16128", "126.6", "126.7"], ["+16256", "127.7", "127.6"], ["```"]])
+
     def test_what_is_refused(self):
         for comment, part in (
                 (REPORT.replace("never flipped", "often flipped"), "no mutant 'parity often flipped' of step01_kloop"),
@@ -156,7 +161,8 @@ class Blocks(Refusals):
                 (LAYOUT.replace(", 3 lines", ""), "expected a swizzle, ROWSxK and `N lines`"),
                 (LAYOUT.replace("128B", "256B"), "expected a swizzle (none, 32B, 64B or 128B)"),
                 (LAYOUT.replace("x64", "x48"), "a tile of 128 rows x 48 of K: expected multiples of 8 and 64"),
-                (LAYOUT.replace("3 lines", "129 lines"), "129 lines: expected 1 to 128, which is all of the tile")):
+                (LAYOUT.replace("3 lines", "129 lines"), "129 lines: expected 1 to 128, which is all of the tile"),
+                (LAYOUT.replace("3 lines", "3 lines from 126"), "3 lines: expected 1 to 128, which is all of the tile from its start")):
             for block in ("```\nold\n```\n", "| old |\n", "![old](old.svg)\n"):
                 self.page.write_text(f"{comment}\n{block}")
                 self.assert_refused(ladder("pages", self.page), "page.md: ", part)

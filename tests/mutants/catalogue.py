@@ -4,21 +4,25 @@ Statements of blackwell.cu are named by a piece of them. Where a rung is wrong o
 order, the schedules that must notice are the ones named in `race`; that `earliest` says GOOD there is a fact about the
 emulator's kindest schedule, worth knowing, and not a wish."""
 
-from edits import (ACCUMULATES, ACCUMULATES_BUT_IN_STAGE_0, ALLOC, CHUNKS_NOT_PERMUTED, CLOSE_GROUP,
-                   COLUMN_AND_ROW_OF_STORE_SWAPPED, COMMIT_ACCUMULATOR, COMMIT_EMPTY, CONSUMER, CONSUMER_FLIP,
-                   CONSUMER_IN_WARP_0, CONSUMER_LOOP, COPY, DEALLOC, DESCRIPTORS_STAY, DESCRIPTOR_A, DESCRIPTOR_B, ELECT,
-                   EXPECT, FENCE_STORE, FLIP, IF_REFILL, IF_STORE, INIT_ACCUMULATOR, INIT_EMPTY, INIT_FULL,
-                   K_AND_ROW_OF_A_SWAPPED, K_STEP_IN_ELEMENTS, K_TILES_16_WIDE, LOAD_A, LOAD_B, LOAD_TMEM, MMA,
-                   NOT_WARP_3, NO_K_STEP, NO_WAIT_FOR_COLUMNS_READ, ONE_BUFFER_NOT_INITIALISED, ONE_STORE_BUFFER,
-                   OVERWRITES_IN_EVERY_K_TILE, OVERWRITES_THROUGHOUT_K_TILE_0, PRODUCER, PRODUCER_FLIP, PRODUCER_LOOP,
-                   PROLOGUE, PROLOGUE_LOADS_ONE_MORE, REFILL, RING_COMMIT_EMPTY, RING_DESCRIPTOR_A, RING_INIT_EMPTY,
-                   RING_WAIT_EMPTY, RING_WAIT_FULL, ROWS_AND_COLUMNS_SWAPPED, ROW_AND_FIRST_COLUMN_SWAPPED, S0, S1, S2,
-                   S3, S4, S5, S6, STORE, STORES_TO_THE_ROWS_OF_WARP_0, STORE_ROWS, SYNC_BEFORE_STORE, SYNC_END,
-                   SYNC_SETUP, TILE_INDICES_SWAPPED, WAIT_ACCUMULATOR, WAIT_BUFFER, WAIT_BUFFERS, WAIT_EMPTY, WAIT_FULL,
-                   WAIT_TMEM, all_lanes, allocates, always_flips, both_descriptors, counts, deallocates, descriptor,
-                   expects, instruction_descriptor, k_columns_at_most, k_columns_off, k_tiles, never_flips, no_wait,
-                   offsets, other_parity, refill_off, rows_off, start_off, stores_bytes_off, stores_columns_off,
-                   swapped_offsets, swizzle_named, tensor_load, waits_for_buffers_but, with_offsets, without)
+from edits import (ACCUMULATES, ACCUMULATES_BUT_IN_STAGE_0, ALLOC, A_TO_OWN_CTA, CHUNKS_NOT_PERMUTED, CLOSE_GROUP,
+                   CLUSTER_COMMIT, CLUSTER_LOAD_A, CLUSTER_LOAD_B, CLUSTER_WAIT_EMPTY, COLUMN_AND_ROW_OF_STORE_SWAPPED,
+                   COMMIT_ACCUMULATOR, COMMIT_EMPTY, COMMIT_TO_ALL, COMMIT_TO_OWN_CTA, COMMIT_TO_SHARERS_OF_A, CONSUMER,
+                   CONSUMER_FLIP, CONSUMER_IN_WARP_0, CONSUMER_LOOP, COPY, CTA_BARRIER_AFTER_SETUP, DEALLOC,
+                   DESCRIPTORS_STAY, DESCRIPTOR_A, DESCRIPTOR_B, ELECT, EXPECT, FENCE_STORE, FLIP, IF_REFILL, IF_STORE,
+                   INIT_ACCUMULATOR, INIT_EMPTY, INIT_FULL, K_AND_ROW_OF_A_SWAPPED, K_STEP_IN_ELEMENTS, K_TILES_16_WIDE,
+                   LAST_WAIT_EMPTY, LOAD_A, LOAD_B, LOAD_TMEM, LOWER_CTAS_DO_NOT_LOAD, LOWER_CTAS_LEAVE,
+                   MASKS_OF_LOADS_SWAPPED, MMA, NOT_WARP_3, NO_K_STEP, NO_WAIT_FOR_COLUMNS_READ,
+                   ONE_BUFFER_NOT_INITIALISED, ONE_STORE_BUFFER, OVERWRITES_IN_EVERY_K_TILE,
+                   OVERWRITES_THROUGHOUT_K_TILE_0, PRODUCER, PRODUCER_FLIP, PRODUCER_LOOP, PROLOGUE,
+                   PROLOGUE_LOADS_ONE_MORE, RANKS_OF_TILE_SWAPPED, REFILL, RING_COMMIT_EMPTY, RING_DESCRIPTOR_A,
+                   RING_INIT_EMPTY, RING_WAIT_EMPTY, RING_WAIT_FULL, ROWS_AND_COLUMNS_SWAPPED,
+                   ROW_AND_FIRST_COLUMN_SWAPPED, S0, S1, S2, S3, S4, S5, S6, STORE, STORES_TO_THE_ROWS_OF_WARP_0,
+                   STORE_ROWS, SYNC_BEFORE_STORE, SYNC_END, SYNC_SETUP, TILE_INDICES_SWAPPED, WAIT_ACCUMULATOR,
+                   WAIT_BUFFER, WAIT_BUFFERS, WAIT_EMPTY, WAIT_FULL, WAIT_TMEM, all_lanes, allocates, always_flips,
+                   both_descriptors, counts, deallocates, descriptor, expects, instruction_descriptor, k_columns_at_most,
+                   k_columns_off, k_tiles, never_flips, no_wait, offsets, other_parity, refill_off, rows_off,
+                   slice_in_place_of, slice_put_first, start_off, stores_bytes_off, stores_columns_off, swapped_offsets,
+                   swizzle_named, tensor_load, waits_for_buffers_but, with_offsets, without)
 from mutant import GOOD, Good, Mutant, always, hangs, mismatch, notes, race, says, seeds, stops, waits
 from surgery import Edit, Move
 
@@ -77,6 +81,12 @@ def columns_later(columns="", *more):
     return mismatch(*more, f"what arrived: column i holds what belongs to column i +{fits}")
 
 
+def cluster_hangs(*parts):
+    return hangs(*parts, who="cluster")
+
+
+WRONG = mismatch("compared differ")
+EMPTY_0 = "tile_empty[0] of CTA 0 in the cluster"
 TOO_MANY_BYTES = hangs(f"{LANE} at {{{WAIT_FULL}}}", "waits for tile_full", "bytes more than were expected")
 
 MUTANTS = (
@@ -463,7 +473,8 @@ MUTANTS = (
     Mutant("no warp barrier before the store", S5, (without(SYNC_BEFORE_STORE, r"bar\.warp\.sync"),),
            race(GOOD, GOOD, GOOD)),  # lanes that go the same way go together in the emulator
     Mutant("chunks not permuted", S5, (CHUNKS_NOT_PERMUTED,),
-           always(mismatch("rows 1-7, 9-15, 17-23,", "what arrived: column i holds what belongs to column i + 4 (fits 16 of 16"))),
+           always(mismatch("rows 1-7, 9-15, 17-23,",
+                           "what arrived: column i holds what belongs to column i + 4 (fits 16 of 16"))),
     Mutant("stored from a row late", S5, (stores_bytes_off(128),),
            always(mismatch("what arrived: row i holds what belongs to row i + 1"))),
     Mutant("stored from half a row late", S5, (stores_bytes_off(64),),
@@ -490,4 +501,51 @@ MUTANTS = (
     # ---- loads for a cluster (step06) --------------------------------------------------------------------------------
     Mutant("unedited", S6, (), race(GOOD, GOOD, GOOD)),
     Mutant("unedited, strict", S6, (), race(GOOD, GOOD, GOOD), strict=True),
+    Mutant("tile_empty counts one arrival", S6, (counts(RING_INIT_EMPTY, 1, times=4),),
+           race(WRONG, ARRIVES_TOO_OFTEN, seeds(ARRIVES_TOO_OFTEN, WRONG, cluster_hangs(), least=8))),
+    Mutant("tile_empty counts the whole cluster", S6, (counts(RING_INIT_EMPTY, 4, times=4),),
+           always(cluster_hangs(*waits(LANE, CLUSTER_WAIT_EMPTY, missing(EMPTY_0, "1 of 4 arrivals missing")),
+                                f"signalled so far: tcgen05.commit, CTA 0, warp 1, {{{CLUSTER_COMMIT}}}"))),
+    Mutant("commit to the own CTA", S6, (COMMIT_TO_OWN_CTA,),
+           always(cluster_hangs(*waits(LANE, CLUSTER_WAIT_EMPTY, missing(EMPTY_0, "2 of 3 arrivals missing")),
+                                f"signalled so far: tcgen05.commit, CTA 0, warp 1, {{{CLUSTER_COMMIT}}}"))),
+    Mutant("commit to those that share A", S6, (COMMIT_TO_SHARERS_OF_A,),
+           always(cluster_hangs(*waits(LANE, CLUSTER_WAIT_EMPTY, missing(EMPTY_0, "1 of 3 arrivals missing"))))),
+    Mutant("commit to those that share A, one round", S6, (COMMIT_TO_SHARERS_OF_A,),
+           always(cluster_hangs(*waits(LANE, LAST_WAIT_EMPTY, missing(EMPTY_0, "1 of 3 arrivals missing")))),
+           shape="256x512x256"),
+    Mutant("commit to all of the cluster", S6, (COMMIT_TO_ALL,),
+           race(WRONG, WRONG, seeds(WRONG, ARRIVES_TOO_OFTEN, cluster_hangs(), least=6))),
+    Mutant("own slices' bytes expected", S6, (expects(24576),), always(cluster_hangs("bytes more than were expected"))),
+    Mutant("bytes expected for each that shares", S6, (expects(98304),),
+           always(cluster_hangs(f"at {{{RING_WAIT_FULL}}}", "waits for tile_full[0] of CTA 0 in the cluster",
+                                "0 of 1 arrival missing, 49152 bytes missing"))),
+    Mutant("A to the own CTA", S6, (A_TO_OWN_CTA,),
+           always(cluster_hangs(f"at {{{RING_WAIT_FULL}}}", "waits for tile_full[0] of CTA 0 in the cluster",
+                                "0 of 1 arrival missing, 8192 bytes missing"))),
+    Mutant("masks of the loads swapped", S6, MASKS_OF_LOADS_SWAPPED,
+           always(mismatch("98304 of 131072 outputs NaN", "wrong in 4 of 4"))),
+    Mutant("every CTA loads the first slice of A", S6, (slice_in_place_of(CLUSTER_LOAD_A, 128),),
+           always(mismatch("inside them: rows 64-127;",
+                           "what arrived: row i holds what belongs to row i - 64 (fits 16 of 16"))),
+    Mutant("every CTA loads the first slice of B", S6, (slice_in_place_of(CLUSTER_LOAD_B, 256),),
+           always(mismatch("columns 128-255", "what arrived: column i holds what belongs to column i - 128 (fits 16 of 16"))),
+    Mutant("every slice of A where the first lies", S6, (slice_put_first(CLUSTER_LOAD_A, "shr.u32 q, q, 1", 8192),),
+           always(mismatch("65536 of 131072 outputs NaN", "wrong in 4 of 4"))),
+    Mutant("CTA barrier after the setup", S6, CTA_BARRIER_AFTER_SETUP,
+           race(GOOD, GOOD, seeds(says("stopped", "is no mbarrier", "tile_full[0] of CTA",
+                                       ": nobody has initialised it"), least=1))),
+    Mutant("no wait at the end for the others", S6, (no_wait(LAST_WAIT_EMPTY, times=4),),
+           {"earliest": GOOD,
+            "latest": notes("a commit came after its CTA of the cluster had ended and is lost", CLUSTER_COMMIT)}),
+    Mutant("no wait at the end for the others, strict", S6, (no_wait(LAST_WAIT_EMPTY, times=4),),
+           race(GOOD, stops("after CTA", CLUSTER_COMMIT), seeds(stops("after CTA", CLUSTER_COMMIT), least=1)), strict=True),
+    Mutant("CTAs outside of D leave at once", S6, (LOWER_CTAS_LEAVE,),
+           always(says("stopped", "shared memory is used after CTA", "of the cluster had ended")), shape="128x512x640"),
+    Mutant("CTAs outside of D do not load", S6, (LOWER_CTAS_DO_NOT_LOAD,),
+           always(cluster_hangs(f"at {{{RING_WAIT_FULL}}}", "waits for tile_full[0] of CTA 0 in the cluster",
+                                "0 of 1 arrival missing, 16384 bytes missing")), shape="128x512x640"),
+    Mutant("CTAs across take tiles below", S6, RANKS_OF_TILE_SWAPPED, always(mismatch("wrong in 4 of 4"))),
+    Mutant("no wait for tile_empty", S6, (no_wait(CLUSTER_WAIT_EMPTY),),
+           race(cluster_hangs(), ARRIVES_TOO_OFTEN, seeds(ARRIVES_TOO_OFTEN, cluster_hangs(), least=8))),
 )

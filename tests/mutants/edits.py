@@ -58,8 +58,8 @@ def without(statement, instruction):
 TRY_WAIT = r"\{ \.reg \.pred p; (mbarrier\.try_wait\S+) p, \[(%r\d+)\], (\S+); selp\.u32 (%r\d+), 1, 0, p; \}"
 
 
-def no_wait(statement):
-    return Edit(statement, TRY_WAIT, r"mov.b32 \4, 1;")
+def no_wait(statement, times=1):
+    return Edit(statement, TRY_WAIT, r"mov.b32 \4, 1;", times)
 
 
 def other_parity(statement):
@@ -215,6 +215,55 @@ def stores_columns_off(columns):
 
 def stores_bytes_off(bytes_):
     return Edit(STORE_2D, COPY_OUT, rf"{{ .reg .b32 q; add.s32 q, \5, {bytes_}; \1 [\2, {{\3, \4}}], [q]; }}")
+
+
+# Of step06, whose CTAs load for each other: four of them, ranks 0 and 1 one below the other. Groups of the load:
+# instruction, shared address, map, K, row, barrier, mask.
+CLUSTER_LOAD_A, CLUSTER_LOAD_B = (f"cp_async_bulk_tensor_2d_multicast({name}_tiles" for name in "ab")
+CLUSTER_COMMIT = "tcgen05_commit_multicast<1>("
+CLUSTER_SYNC, CLUSTER_SYNC_WAIT = "barrier_cluster_arrive();", "barrier_cluster_wait();"
+CLUSTER_RANK = "const int rank = static_cast<int>(cluster_ctarank())"
+CLUSTER_WAIT_EMPTY, LAST_WAIT_EMPTY = (f"{RING_WAIT_EMPTY}, parity ^ 1); {after}" for after in ("// passes", "if (++stage"))
+COPY_TO_CLUSTER = r"(cp\.async\.bulk\.tensor\S+) \[(%r\d+)\], \[(%rd\d+), \{(%r\d+), (%r\d+)\}\], \[(%r\d+)\], (%rs\d+);"
+COMMIT_TO_CLUSTER = r"(tcgen05\.commit\S+) \[(%r\d+)\], (%rs\d+);"
+BOTH_MASKS = r"or\.b16 (%rs\d+), (%rs\d+), (%rs\d+);"  # B's, then A's
+RANK = "{ .reg .b32 q; .reg .b16 mask; mov.u32 q, %cluster_ctarank;"
+
+
+def mask_of_load(statement, compute):
+    """Another mask: `compute` turns the rank, q, into it."""
+    return Edit(statement, COPY_TO_CLUSTER,
+                rf"{RANK} {compute}; cvt.u16.u32 mask, q; \1 [\2], [\3, {{\4, \5}}], [\6], mask; }}")
+
+
+def slice_in_place_of(statement, rows):
+    """Loads the first slice of so many rows, wherever it puts it."""
+    return Edit(statement, COPY_TO_CLUSTER, rf"{{ .reg .b32 q; and.b32 q, \5, {-rows}; \1 [\2], [\3, {{\4, q}}], [\6], \7; }}")
+
+
+def slice_put_first(statement, share, bytes_):
+    """Puts its slice where the first one lies. `share`: turns the rank, q, into the slice's number."""
+    return Edit(statement, COPY_TO_CLUSTER,
+                rf"{RANK} {share}; mul.lo.u32 q, q, {bytes_}; sub.s32 q, \2, q; \1 [q], [\3, {{\4, \5}}], [\6], \7; }}")
+
+
+COMMIT_TO_OWN_CTA = Edit(CLUSTER_COMMIT, COMMIT_TO_CLUSTER,
+                         r"tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [\2];")
+COMMIT_TO_ALL = Edit(CLUSTER_COMMIT, COMMIT_TO_CLUSTER, r"{ .reg .b16 q; mov.b16 q, 15; \1 [\2], q; }")
+COMMIT_TO_SHARERS_OF_A = Edit(None, BOTH_MASKS, r"mov.b16 \1, \3;")
+A_TO_OWN_CTA = mask_of_load(CLUSTER_LOAD_A, "shl.b32 q, 1, q")
+MASKS_OF_LOADS_SWAPPED = (mask_of_load(CLUSTER_LOAD_A, "and.b32 q, q, 2; shl.b32 q, 3, q"),
+                          mask_of_load(CLUSTER_LOAD_B, "and.b32 q, q, 1; shl.b32 q, 5, q"))
+CTA_BARRIER_AFTER_SETUP = (Edit(CLUSTER_SYNC, r"barrier\.cluster\.arrive.*", "bar.sync 0;"),
+                           Edit(CLUSTER_SYNC_WAIT, r"barrier\.cluster\.wait.*", ""))
+TILE_OF_RANK = r"mad\.lo\.s32 (%r\d+), (%r\d+), (%r\d+), %r\d+;"
+RANKS_OF_TILE_SWAPPED = tuple(
+    Edit(f"const int tile_{name} = cluster_index", TILE_OF_RANK, rf"{RANK} {rank}; mad.lo.s32 \1, \2, \3, q; }}")
+    for name, rank in (("m", "shr.u32 q, q, 1"), ("n", "and.b32 q, q, 1")))
+IN_LOWER_CTAS = r".reg .pred lower; { .reg .b32 q; mov.u32 q, %cluster_ctarank; and.b32 q, q, 1; setp.ne.u32 lower, q, 0; }"
+LOWER_CTAS_LEAVE = Edit(CLUSTER_RANK, r"mov\.u32 %r\d+, %cluster_ctarank;", rf"\g<0> {IN_LOWER_CTAS} @lower exit;")
+LOWER_CTAS_DO_NOT_LOAD = Edit(PRODUCER, r"\{ \.reg \.pred p; elect\.sync.*selp\.u32 (%r\d+), 1, 0, p; \}",
+                              rf"\g<0> {IN_LOWER_CTAS} @lower mov.b32 \1, 0;")
 
 
 def both_descriptors(change):
