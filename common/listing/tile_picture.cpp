@@ -3,6 +3,7 @@
 // chunk of K that lie there. FIRST: how many lines to leave out.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -72,10 +73,10 @@ int main(int argc, char** argv) {
                tile.atom_rows(), tile.atom_k());
     return 2;
   }
-  const uint32_t all = tile.bytes() / kLineBytes;
-  if (lines == 0 || first >= all || lines > all - first) {
-    fmt::print(stderr, "{} lines: expected 1 to {}, which is all of the tile{}\n", argv[4], all,
-               first > 0 ? " from its start" : "");
+  const uint32_t all = tile.bytes() / kLineBytes, left = all - std::min(first, all);
+  if (lines == 0 || lines > left) {
+    fmt::print(stderr, "{} lines: expected 1 to {}, which is all {}\n", argv[4], left,
+               first > 0 ? "that is left" : "of the tile");
     return 2;
   }
   draw(tile, lines, first);

@@ -162,7 +162,7 @@ class Blocks(Refusals):
                 (LAYOUT.replace("128B", "256B"), "expected a swizzle (none, 32B, 64B or 128B)"),
                 (LAYOUT.replace("x64", "x48"), "a tile of 128 rows x 48 of K: expected multiples of 8 and 64"),
                 (LAYOUT.replace("3 lines", "129 lines"), "129 lines: expected 1 to 128, which is all of the tile"),
-                (LAYOUT.replace("3 lines", "3 lines from 126"), "3 lines: expected 1 to 128, which is all of the tile from its start")):
+                (LAYOUT.replace("3 lines", "3 lines from 126"), "3 lines: expected 1 to 2, which is all that is left")):
             for block in ("```\nold\n```\n", "| old |\n", "![old](old.svg)\n"):
                 self.page.write_text(f"{comment}\n{block}")
                 self.assert_refused(ladder("pages", self.page), "page.md: ", part)
