@@ -1,188 +1,19 @@
 """`ladder pages`: renews what the pages quote: reports of rungs broken on purpose, diffs, counters, layouts, machine code,
 timelines.
 
-A page asks for it with a comment, and the fenced block, the table or the image that follows holds it:
-
-    <!-- report: step01_kloop, parity never flipped, latest -->        ``` a mutant of tests/mutants/catalogue.py and
-                                                                       a schedule; `..., N lines` stops after so many
-    <!-- diff: step01_kloop step02_pipeline -->                        ```diff of the two blackwell.cu
-    <!-- counters: step01_kloop step02_pipeline, 512x512x512 -->       | what they counted; also `step02_pipeline:stages-8`
-    <!-- layout: 128B, 128x64, 9 lines -->                             ``` the swizzle, rows and K of a tile, and how much
-                                                                       of it, in lines of 128 bytes; `..., 4 lines
-                                                                       from 62` leaves out the first 62
-    <!-- orders: f16, 1024 -->                                         | what other orders of summing do to the bits: type, K
-    <!-- timeline: step03_warpspec, 128x256x160, random:1 -->          ![ the rung's picture, as `ladder trace` draws it, in
-                                                                       pictures/ beside the page; `..., VARIANT` is another's
-    <!-- loop: step04_swizzle -->                                      ``` machine code from a stage's first MMA to the next
-    <!-- instructions: step04_swizzle -->                              | what each of its instructions is for
-    <!-- study: 128x256x512 -->                                        | what step04's study moves, by configuration
+tools/page_blocks.py says what a page may ask for, and how.
 """
 
-import difflib
-import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
-from tools import build, instructions, sass, toolkit, trace_picture
-from tools.rung import Case, execute
+from tools import build
+from tools.page_blocks import MachineCode, Reports, Timelines, counters, difference, layout, orders, study
 from tools.terminal import Parser, Refusal, note, say
-from tools.timeline import VIRTUAL_TIME
-from tools.trace import case_of, traced
 
 DOCS = build.ROOT / "docs"
 ASKED = re.compile(r"^<!-- (report|diff|counters|layout|orders|timeline|loop|instructions|study): (.*?) -->\n", re.MULTILINE)
 BLOCK = re.compile(r"\n?(?:```\w*\n(?:.*?\n)??```\n|(?:\|[^\n]*\n)+|!\[[^\n]*\n)", re.DOTALL)
-SCHEDULE = "random:1"  # of the counters: the default one does everything at once, so that nothing is ever in flight
-
-
-def fenced(lines, language=""):
-    return "\n".join([f"```{language}", *lines, "```", ""])
-
-
-def table_row(*cells):
-    return f"| {' | '.join(cells)} |"
-
-
-class Reports:
-    """rung, mutant's name, schedule[, N lines]: the emulator's report, or where it has none the rung's on a wrong result."""
-
-    def __init__(self):
-        self.bench = None  # made for the first report
-
-    def __call__(self, asked):
-        words = re.fullmatch(r"(\w+), (.+?), (earliest|latest|random:\d+)(?:, (\d+) lines)?", asked)
-        if not words:
-            raise Refusal(f"<!-- report: {asked} -->: expected a rung, a mutant's name, a schedule and perhaps `N lines`.")
-        sys.path.insert(0, str(build.ROOT / "tests" / "mutants"))
-        from bench import Bench
-        from catalogue import MUTANTS
-        rung, name, schedule, count = words.groups()
-        found = [mutant for mutant in MUTANTS if (mutant.rung, mutant.name) == (rung, name)]
-        if not found:
-            raise Refusal(f"no mutant '{name}' of {rung}: python3 tests/mutants/show.py lists them")
-        self.bench = self.bench or Bench()
-        text = self.bench.run(found[0], [schedule])[schedule].text
-        lines = [line for line in text.split("\n") if line.startswith("=========")]
-        if not lines:
-            wrong = re.search(r"^  check .*?(?=\n  \w)", text, re.MULTILINE | re.DOTALL)
-            if not wrong:
-                raise Refusal(f"nothing is wrong: <!-- report: {asked} -->")
-            lines = wrong[0].split("\n")
-        return fenced(lines[:int(count)] if count else lines)
-
-    def close(self):
-        if self.bench:
-            self.bench.close()
-
-
-def difference(asked):
-    """Two rungs: what becomes of the first's blackwell.cu in the second. Its name and blanks do not count as changes."""
-    words = re.fullmatch(r"(\w+) (\w+)", asked)
-    if not words:
-        raise Refusal(f"<!-- diff: {asked} -->: expected two rungs.")
-    names = [build.named(name) for name in words.groups()]
-    texts = [(build.ROOT / name / "blackwell.cu").read_text().split("\n") for name in names]
-    words = [["".join(line.replace(name, "").split()) for line in text] for name, text in zip(names, texts)]
-    hunks = difflib.SequenceMatcher(None, *words, autojunk=False).get_grouped_opcodes(1)
-    lines = [f"--- {names[0]}/blackwell.cu", f"+++ {names[1]}/blackwell.cu"]
-    for hunk in hunks:
-        a, b, c, d = hunk[0][1], hunk[-1][2], hunk[0][3], hunk[-1][4]
-        lines.append(f"@@ -{a + 1},{b - a} +{c + 1},{d - c} @@")
-        for tag, a, b, c, d in hunk:
-            if tag == "equal":
-                lines += [f" {line}".rstrip() for line in texts[1][c:d]]
-            else:
-                lines += [f"-{line}" for line in texts[0][a:b]] + [f"+{line}" for line in texts[1][c:d]]
-    return fenced(lines, "diff")
-
-
-def rows(counters):
-    """What a reader is shown of a run's counters: row -> number."""
-    total, warps = counters["total"], counters["by_warp"]
-    shown = {
-        "TMA loads": total["tma_loads"],
-        "TMA stores": total["tma_stores"],
-        "rows of their boxes": total["tma_box_rows"],
-        "bytes read from global memory": total["bytes_from_global"],
-        "bytes written to shared memory by TMA": total["bytes_into_shared"],
-        "MMAs": total["mmas"],
-        "commits": total["commits"],
-        "loads of tensor memory": total["tmem_loads"],
-        "most loads in flight, of a cluster": counters["most_loads_in_flight"],
-        "most MMAs in flight, of a cluster": counters["most_mmas_in_flight"],
-    }
-    for row, count in (("waits that blocked", "parked_waits"), ("instructions", "instructions")):
-        for warp in range(2):
-            shown[f"{row}, warp {warp}"] = warps[warp][count]
-        shown[f"{row}, the other warps together"] = sum(warp[count] for warp in warps[2:])
-    return shown
-
-
-def counters(asked):
-    """Rungs, each perhaps with a variant, and a shape: a table of what they counted."""
-    words = re.fullmatch(r"([\w:-]+(?: [\w:-]+)+), (\d+)x(\d+)x(\d+)", asked)
-    if not words:
-        raise Refusal(f"<!-- counters: {asked} -->: expected two rungs or more and a shape, as tools/pages.py shows.")
-    columns = {}
-    for each in words[1].split():
-        name, _, variant = each.partition(":")
-        name = build.named(name)
-        outcome = execute(Case(name, *map(int, words.group(2, 3, 4)), variant=variant, schedule=SCHEDULE))
-        if not outcome.good:
-            raise Refusal(f"<!-- counters: {asked} -->: {each} ended with exit status {outcome.status}. {outcome.text.strip()}")
-        columns[f"{name} {variant}".strip()] = rows(outcome.counters)
-    shape = "x".join(words.group(2, 3, 4))
-    table = [table_row(f"{shape}, schedule {SCHEDULE}", *columns), table_row("---", *["---:"] * len(columns))]
-    for row in next(iter(columns.values())):
-        numbers = [column[row] for column in columns.values()]
-        if any(numbers):
-            table.append(table_row(row, *[f"{number:,}" for number in numbers]))
-    return "\n".join(table) + "\n"
-
-
-def layout(asked):
-    """Swizzle, rows x K, lines: where the chunks of a tile lie, by the functions that the kernels use."""
-    words = re.fullmatch(r"(\w+), (\d+)x(\d+), (\d+) lines(?: from (\d+))?", asked)
-    if not words:
-        raise Refusal(f"<!-- layout: {asked} -->: expected a swizzle, ROWSxK and `N lines`.")
-    done = subprocess.run([str(build.FOLDER / "bin" / "tile_picture"), *filter(None, words.groups())], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if done.returncode:
-        raise Refusal(f"<!-- layout: {asked} -->: {done.stderr.strip()}.")
-    return fenced(done.stdout.rstrip("\n").split("\n"))
-
-
-def orders(asked):
-    """Type, K: how many outputs keep their bits when the products are added in other ways."""
-    words = re.fullmatch(r"(f16|bf16), (\d+)", asked)
-    if not words:
-        raise Refusal(f"<!-- orders: {asked} -->: expected f16 or bf16, and K.")
-    return subprocess.run([str(build.FOLDER / "bin" / "sum_orders"), *words.groups()], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, check=True, text=True).stdout
-
-
-class Timelines:
-    """rung, shape, schedule[, variant]: a link to the picture. The pictures, by name, are left to be written."""
-
-    def __init__(self):
-        self.pictures = {}
-
-    def __call__(self, asked):
-        words = re.fullmatch(r"(\w+), (\d+x\d+x\d+), (earliest|latest|random:\d+)(?:, ([\w-]+))?", asked)
-        if not words:
-            raise Refusal(f"<!-- timeline: {asked} -->: expected a rung, MxNxK, a schedule and perhaps a variant.")
-        rung, shape, schedule, variant = words.groups()
-        name = build.named(rung)
-        case = case_of(name, shape, schedule, variant or "")
-        outcome, launch = traced(case)
-        if launch is None:
-            raise Refusal(f"<!-- timeline: {asked} -->: {name} ended with exit status {outcome.status}. {outcome.text.strip()}")
-        file = f"pictures/{name}{f'_{variant}' if variant else ''}.svg"
-        self.pictures[file] = trace_picture.svg(case, launch.ctas[0])
-        return f"![Timeline of {name}, {shape}, schedule {schedule}; {VIRTUAL_TIME}]({file})\n"
 
 
 def stale_pictures(folder, pictures, write):
@@ -192,63 +23,6 @@ def stale_pictures(folder, pictures, write):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(pictures[name])
     return stale
-
-
-class MachineCode:
-    """A rung: its main loop, as a listing or explained. Where this machine cannot make the listing that is there, it stays."""
-
-    def __init__(self):
-        self.why_not = None  # a sentence; unknown before the first is asked for
-
-    def asked(self, rung, show):
-        rung = build.named(rung)
-        if self.why_not is None:
-            self.why_not = self.obstacle(rung)
-            if self.why_not:
-                note(f"Listings of machine code stay as they are: {self.why_not}")
-        return None if self.why_not else show(sass.main_loop(rung))
-
-    @staticmethod
-    def obstacle(rung):
-        try:
-            toolkit.disassembler()
-        except Refusal as refusal:
-            return str(refusal)
-        here, recorded = sass.compiler(build.rung(rung)), json.loads(sass.RECORD.read_text())["compiler"]
-        return "" if here == recorded else f"they are by the compiler {recorded}, and the one here is {here}."
-
-    def loop(self, rung):
-        return self.asked(rung, lambda loop: fenced(map(str, loop)))
-
-    def instructions(self, rung):
-        rows = [("instruction", "times", "what it is for"), ("---", "---:", "---")]
-        return self.asked(rung, lambda loop: "".join(table_row(*each) + "\n" for each in rows + [
-            (f"`{name}`", str(count), words) for name, count, words in instructions.explained(loop)]))
-
-
-def study(asked):
-    """A shape: what each configuration of step04's study moves, and which of its parts can run."""
-    if not re.fullmatch(r"\d+x\d+x\d+", asked):
-        raise Refusal(f"<!-- study: {asked} -->: expected a shape, MxNxK.")
-    done = subprocess.run([str(build.FOLDER / "bin" / "swizzle_study"), "--on", "b200", "--shape", asked, "--json"],
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          env={**os.environ, "LADDER_SCHEDULE": "latest"})
-    if done.returncode:
-        raise Refusal(f"<!-- study: {asked} -->: {done.stderr.strip()}")
-    parts, loads = {}, {}
-    for each in json.loads(done.stdout):
-        configuration = each["arrangement"], each["tile_k"], each["stages"]
-        parts.setdefault(configuration, []).append(each["part"])
-        if each["part"] == "load":
-            loads[configuration] = each
-    table = [("arrangement", "K tile", "stages", "bytes of a box row", "boxes", "box rows", "most bytes in flight", "parts"),
-             ("---", *["---:"] * 6, "---")]
-    for configuration, each in loads.items():
-        counted = each["counters"]
-        numbers = (*configuration[1:], each["row_bytes"], counted["total"]["tma_loads"], counted["total"]["tma_box_rows"],
-                   counted["most_bytes_in_flight"])
-        table.append((configuration[0], *[f"{number:,}" for number in numbers], ", ".join(parts[configuration])))
-    return "".join(table_row(*each) + "\n" for each in table)
 
 
 def renewed(text, kinds):
