@@ -1,19 +1,26 @@
-"""`ladder run`: every rung on a few shapes, with a verdict; or one rung with its own options."""
+"""`ladder run`: every rung on a few shapes, or on one, with a verdict; or one rung with its own options."""
 
 import os
+import re
 
 from tools import build
 from tools.rung import Case, execute
-from tools.terminal import Progress, Refusal, note, say
+from tools.terminal import Parser, Progress, Refusal, note, say
 
 # Shapes for a first look: one tile, ragged in M and N, and a small language model's attention output while decoding.
 SHAPES = [(512, 512, 512, "f16"), (1000, 1032, 2056, "bf16"), (64, 2048, 2048, "bf16")]
 COMMON = (1000, 1032, 16, "f16")  # step00 takes K = 16 only, so this one is for all
 
 
-def cases(names):
-    """(group, case): cases of one group have the same inputs, and so must give the same bits."""
+def cases(names, shape=None, dtype="f16"):
+    """(group, case): cases of one group have the same inputs, and so must give the same bits. With a shape, every rung runs
+    that one, step00 at its own K."""
     for name in names:
+        if shape:
+            m, n, k = shape
+            k = 16 if name.startswith("step00") else k
+            yield f"K = {k}", Case(name, m, n, k, dtype, on="auto")
+            continue
         m, n, k, dtype = COMMON
         yield "common", Case(name, m, n, k, dtype, on="auto")
         if not name.startswith("step00"):
@@ -21,12 +28,12 @@ def cases(names):
                 yield str(shape), Case(name, *shape, on="auto")
 
 
-def summary():
+def summary(shape=None, dtype="f16"):
     names = build.rungs()
     if not names:
         note("There is no rung to run yet.")
         return 1
-    work = list(cases(names))
+    work = list(cases(names, shape, dtype))
     progress = Progress(len(work), "running")
     hashes, failures, device = {}, 0, None
     for group, case in work:
@@ -71,17 +78,33 @@ def verdict(report):
     return "all" if compared == all_of_them else f"{compared:,}; rest by projection"
 
 
+def of_all(arguments):
+    """Shape and type for a run of all rungs; no shape: each rung's own few."""
+    if not arguments:
+        return None, "f16"
+    if arguments[0] not in ("--shape", "--dtype"):
+        raise Refusal(f"{arguments[0]}: options come behind the rung, as in ./ladder run step01 {arguments[0]} ...")
+    parser = Parser(prog="ladder run")
+    parser.add_argument("--shape", required=True)
+    parser.add_argument("--dtype", default="f16", choices=["f16", "bf16"])
+    options = parser.parse_args(arguments)
+    sizes = re.fullmatch(r"(\d+)x(\d+)x(\d+)", options.shape)
+    if not sizes:
+        raise Refusal(f"--shape {options.shape}: expected MxNxK, for example 512x512x512.")
+    return tuple(map(int, sizes.groups())), options.dtype
+
+
 def command(arguments):
     if arguments and arguments[0] in ("-h", "--help"):
-        say("usage: ./ladder run                    every rung on a few shapes\n"
-            "       ./ladder run stepNN [options]   one rung; ./ladder run stepNN --help lists its options")
+        say("usage: ./ladder run                                          every rung on a few shapes\n"
+            "       ./ladder run --shape MxNxK [--dtype f16|bf16]         every rung on one (step00 at K = 16)\n"
+            "       ./ladder run stepNN [options]                         one rung; ./ladder run stepNN --help lists its options")
         return 0
-    if arguments:
-        if arguments[0].startswith("-"):
-            raise Refusal(f"{arguments[0]}: options come behind the rung, as in ./ladder run step01 {arguments[0]} ...")
+    if arguments and not arguments[0].startswith("-"):
         build.named(arguments[0])  # before anything is built
+        build.build(quiet=True, target="rungs")
+        path = build.rung(arguments[0])
+        os.execv(path, [str(path), *arguments[1:]])
+    shape, dtype = of_all(arguments)
     build.build(quiet=True, target="rungs")
-    if not arguments:
-        return summary()
-    path = build.rung(arguments[0])
-    os.execv(path, [str(path), *arguments[1:]])
+    return summary(shape, dtype)

@@ -44,8 +44,18 @@ class Commands(Refusals):
         self.assert_refused_in_one_line(ladder("fuzz", "--minutes", "soon"), "soon")
         self.assert_refused_in_one_line(ladder("fuzz", "--minutes", "nan"), "--minutes nan")
         self.assert_refused_in_one_line(ladder("build", "--jobs", "-3"), "--jobs -3")
-        self.assert_refused_in_one_line(ladder("run", "--shape", "8x8x8"), "--shape: options come behind the rung")
+        self.assert_refused_in_one_line(ladder("run", "--check"), "--check: options come behind the rung")
+        self.assert_refused_in_one_line(ladder("run", "--shape", "8x8"), "--shape 8x8", "MxNxK")
         self.assert_refused_in_one_line(ladder("compare", "step00", "step01", "--shape", "12"), "--shape 12", "MxNxK")
+
+    def test_all_rungs_on_one_shape(self):
+        done = ladder("run", "--shape", "24x40x48", "--dtype", "bf16")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        rows = [line.split() for line in done.stdout.splitlines() if line.startswith("step")]
+        self.assertEqual([row[0] for row in rows], sorted(path.parent.name for path in ROOT.glob("step*/main.cpp")))
+        self.assertEqual([row[1] for row in rows], ["24x40x16"] + ["24x40x48"] * (len(rows) - 1))
+        self.assertEqual({row[2] for row in rows}, {"bf16"})
+        self.assertEqual(len({row[-2] for row in rows}), 2)  # the bits of D: step00's, and one for all others
 
     def test_compare_wants_two(self):
         self.assert_refused_in_one_line(ladder("compare", "step01"), "stepB")

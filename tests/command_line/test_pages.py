@@ -5,7 +5,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from support import Refusals, ladder
+from support import ROOT, Refusals, ladder
 from tools import instructions, pages, sass
 from tools.sass import Instruction
 from tools.terminal import Refusal
@@ -24,6 +24,37 @@ class Pages(unittest.TestCase):
     def test_all_that_is_quoted(self):
         done = ladder("pages", "--check")  # without a disassembler it says so, and looks at the rest
         self.assertEqual(done.returncode, 0, done.stderr)
+
+
+def anchors(page):
+    """As GitHub makes them of a page's headings."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+class Links(unittest.TestCase):
+    def test_they_lead_somewhere(self):
+        for page in [ROOT / "README.md", ROOT / "tests" / "golden" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+            for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+                if "://" in link:
+                    continue
+                path, _, anchor = link.partition("#")
+                target = page.parent / path if path else page
+                self.assertTrue(target.exists(), f"{page.name}: {link}")
+                if anchor:
+                    self.assertIn(anchor, anchors(target), f"{page.name}: {link}")
+
+    def test_the_reading_order_has_every_page(self):
+        listed = set(re.findall(r"\]\((\w+\.md)\)", (ROOT / "docs" / "README.md").read_text()))
+        self.assertEqual(listed, {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"})
+
+    def test_every_rung_has_its_page_and_its_line_in_the_readme(self):
+        readme = (ROOT / "README.md").read_text()
+        for main in ROOT.glob("step[0-9][0-9]_*/main.cpp"):
+            rung = main.parent.name
+            self.assertTrue((ROOT / "docs" / f"{rung}.md").exists(), rung)
+            self.assertIn(f"({rung}/blackwell.cu)", readme)
 
 
 class Blocks(Refusals):
