@@ -1,11 +1,11 @@
-"""`ladder fuzz --minutes N`: random runs of all rungs until the time is over or one goes wrong."""
+"""`ladder fuzz --minutes N`: random runs of all rungs and variants until the time is over or one goes wrong."""
 
 import math
 import random
 import time
 
 from tools import build
-from tools.rung import Case, execute
+from tools.rung import Case, execute, variants
 from tools.terminal import Parser, Refusal, note, plural, say
 
 LARGEST_FLOP = 4e9  # about a second of emulation
@@ -33,8 +33,8 @@ def draw_case(draw, rungs, largest_flop=LARGEST_FLOP):
     dtype = draw.choice(["f16", "bf16"])
     kind = draw.choice(["random", "integer", "position"])
     out_dtype = "f32" if kind == "position" else draw.choice([dtype, "f32", "f32"])
-    return Case(rung, m, n, k, dtype, out_dtype, kind,
-                seed=draw.randrange(1 << 31), schedule=draw_schedule(draw), threads=draw.choice([1, 2]))
+    return Case(rung, m, n, k, dtype, out_dtype, kind, seed=draw.randrange(1 << 31), variant=draw.choice(variants(rung)),
+                schedule=draw_schedule(draw), threads=draw.choice([1, 2]))
 
 
 def draw_schedule(draw):
@@ -44,18 +44,18 @@ def draw_schedule(draw):
 def problem(case, draw):
     """Runs a case, and again with other threads and another schedule. What went wrong, or None."""
     first = execute(case, trace=True)
-    if not first.good:
+    if not first.clean:
         return complaint(case, first)
     threads = case.but(threads=3 - case.threads)
     second = execute(threads, trace=True)
-    if not second.good:
+    if not second.clean:
         return complaint(threads, second)
     for what in ("counters", "trace"):
         if getattr(first, what) != getattr(second, what):
             return f"The {what} depend on the number of host threads:\n  {case.command_line()}\n  {threads.command_line()}"
     schedule = case.but(schedule=draw_schedule(draw))
     third = execute(schedule)
-    if not third.good:
+    if not third.clean:
         return complaint(schedule, third)
     for other, outcome in ((threads, second), (schedule, third)):
         if outcome.report["d_hash"] != first.report["d_hash"]:
@@ -68,7 +68,7 @@ def complaint(case, outcome):
 
 
 def command(arguments):
-    parser = Parser(prog="ladder fuzz", description="Random shapes, types, inputs, schedules and threads, each checked.")
+    parser = Parser(prog="ladder fuzz", description="Random variants, shapes, types, inputs, schedules and threads, each checked.")
     parser.add_argument("--minutes", type=float, required=True, metavar="N")
     parser.add_argument("--seed", type=int, metavar="S", help="start from this seed instead of a random one")
     options = parser.parse_args(arguments)
@@ -85,7 +85,7 @@ def command(arguments):
     while done == 0 or time.monotonic() < end:
         draw = random.Random(seed + done)
         case = draw_case(draw, rungs)
-        say(f"seed {seed + done}: {case.rung} {case.shape} {case.dtype} -> {case.out_dtype}, {case.input} inputs, "
+        say(f"seed {seed + done}: {case.rung} {case.variant} {case.shape} {case.dtype} -> {case.out_dtype}, {case.input} inputs, "
             f"{case.schedule}, {plural(case.threads, 'thread')}")
         wrong = problem(case, draw)
         if wrong:

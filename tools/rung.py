@@ -1,5 +1,6 @@
 """One run of a rung's executable: the command, its environment, and what its JSON says afterwards."""
 
+import functools
 import itertools
 import json
 import os
@@ -54,6 +55,7 @@ class Case:
         return replace(self, **changes)
 
 
+@functools.lru_cache(maxsize=None)
 def variants(name):
     """The rung's variants on Blackwell, its default first."""
     text = subprocess.run([str(build.rung(name)), "--help"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True,
@@ -79,6 +81,11 @@ class Outcome:
     def good(self):
         """Ended well, and everything that was looked at was right."""
         return self.status == 0 and self.report.get("good") is True
+
+    @property
+    def clean(self):
+        """Good, and the emulator has nothing to remark."""
+        return self.good and not self.text
 
 
 def execute(case, check=True, out=None, trace=False, timeout=600, program=None):

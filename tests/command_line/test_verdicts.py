@@ -20,6 +20,11 @@ import json, os, struct, sys
 arguments = sys.argv[1:]
 options = {{arguments[i][2:]: arguments[i + 1] for i in range(len(arguments) - 1) if arguments[i].startswith("--")}}
 wrong = os.environ.get("MISBEHAVE", "")
+if arguments == ["--help"]:
+    print("Variants on Blackwell:\\n    plain  the first\\n    other  another\\n\\nAnd more.")
+    sys.exit(0)
+if wrong == "remark":
+    print("a store was lost", file=sys.stderr)
 name = os.path.basename(sys.argv[0])
 schedule, threads = os.environ.get("LADDER_SCHEDULE", ""), os.environ.get("LADDER_THREADS", "")
 if wrong == "crash":
@@ -132,7 +137,7 @@ class Fuzz(StandIns):
 
     def test_noticed(self):
         for misbehave, says in (("mismatch", "Exit status 1"), ("crash", "Exit status -6"), ("silent", "Exit status 0"),
-                                ("status", "warp 3 waits for ever"), ("schedule", "bits of D differ"),
+                                ("status", "warp 3 waits for ever"), ("remark", "a store was lost"), ("schedule", "bits of D differ"),
                                 ("threads", "counters depend"), ("trace", "trace depend")):
             found, _ = self.outcome(self.first_problem, misbehave)
             self.assertIsNotNone(found, misbehave)
@@ -153,6 +158,8 @@ class Fuzz(StandIns):
             tiles = -(-case.m // 128) * -(-case.n // 256)
             self.assertLessEqual(tiles * 2 * 128 * 256 * case.k, fuzz.LARGEST_FLOP, case)
         self.assertEqual(len({case.schedule.split(":")[0] for case in cases}), 3)
+        for name in ("step00_single_mma", "step01_kloop"):
+            self.assertEqual({case.variant for case in cases if case.rung == name}, set(rung.variants(name)))
         self.assertGreater(len({case.shape for case in cases}), 1500)
 
 

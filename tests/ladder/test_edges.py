@@ -19,7 +19,7 @@ SCHEDULES = ["earliest", "latest", "random:1"]
 class Edges(unittest.TestCase):
     def check(self, case):
         outcome = execute(case)
-        self.assertTrue(outcome.good, fuzz.complaint(case, outcome))
+        self.assertTrue(outcome.clean, fuzz.complaint(case, outcome))
         self.assertIs(outcome.report["check"]["passed"], True, case.command_line())
         return outcome.report["d_hash"]
 

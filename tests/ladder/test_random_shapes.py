@@ -1,4 +1,4 @@
-"""Both rungs over 200 seeded random shapes: every element checked, the same bits from every rung, schedule and thread count.
+"""All rungs over 200 seeded random shapes: every element checked, the same bits from every rung, schedule and thread count.
 
 LADDER_SHAPES=N runs N shapes instead. `./ladder fuzz` goes on where this stops."""
 
@@ -38,8 +38,8 @@ class RandomShapes(unittest.TestCase):
             case = fuzz.draw_case(draw, ["step00_single_mma"], LARGEST_FLOP).but(out_dtype="f32")
             hashes = {}
             for name in rungs:
-                outcome = execute(case.but(rung=name), check=False)
-                self.assertTrue(outcome.good, fuzz.complaint(case.but(rung=name), outcome))
+                outcome = execute(case.but(rung=name, variant=""), check=False)
+                self.assertTrue(outcome.clean, fuzz.complaint(case.but(rung=name, variant=""), outcome))
                 hashes[name] = outcome.report["d_hash"]
             self.assertEqual(len(set(hashes.values())), 1, f"{case.command_line()}: {hashes}")
 
