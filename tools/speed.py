@@ -19,13 +19,14 @@ from tools.terminal import Parser, note, output_of, say
 
 FILE = build.ROOT / "bench" / "emulator_speed.json"
 CORES = 2
-RUNG = "step01_kloop"
-# size of a cubic product -> (runs, limit in seconds)
-SIZES = {1024: (5, 1.5), 4096: (3, 12.0)}
+# (rung, size of a cubic product, runs, limit in seconds); from SWIZZLED on, every rung
+RUNS = [("step01_kloop", 1024, 5, 1.5), ("step01_kloop", 4096, 3, 12.0)]
+SWIZZLED, SWIZZLED_RUN = "step04_swizzle", (4096, 3, 7.0)
+ALL_SHAPE, ALL_RUNS, ALL_LIMIT_S = "512x512x512", 3, 5.0
 THRUST_KEYS, THRUST_RUNS, THRUST_LIMIT_S = 1 << 20, 3, 5.0
 BUILD_LIMIT_S, TEST_LIMIT_S = 240.0, 300.0
 
-PARTS = ["rung", "thrust", "build", "test"]
+PARTS = ["rung", "all", "thrust", "build", "test"]
 
 
 def machine():
@@ -51,22 +52,22 @@ def matrices_bytes(case):
     return (case.m + case.n) * case.k * element[case.dtype] + case.m * case.n * element[case.out_dtype]
 
 
-def measure_rung(size, runs):
-    case = Case(RUNG, size, size, size, "f16", "f16")
+def measure_rung(rung, size, runs, limit):
+    case = Case(rung, size, size, size, "f16", "f16")
     outcomes = []
     for number in range(runs + 1):  # the first warms the file cache and does not count
         outcome = execute(case)
         if not outcome.good:
             note(outcome.text)
-            raise SystemExit(f"{RUNG} failed: {case.command_line()}")
-        note(f"{RUNG} {case.shape}: {outcome.seconds:.2f} s{' (warm-up)' if number == 0 else ''}")
+            raise SystemExit(f"{rung} failed: {case.command_line()}")
+        note(f"{rung} {case.shape}: {outcome.seconds:.2f} s{' (warm-up)' if number == 0 else ''}")
         outcomes.append(outcome)
     counted = outcomes[1:]
     matrices = matrices_bytes(case)
     return {
-        "what": f"{RUNG} at {case.shape}, f16 in and out, whole process with --check",
+        "what": f"{rung} at {case.shape}, f16 in and out, whole process with --check",
         "seconds": spread([outcome.seconds for outcome in counted]),
-        "limit_seconds": SIZES[size][1],
+        "limit_seconds": limit,
         "peak_memory_mb": round(max(outcome.peak_bytes for outcome in counted) / 1e6, 1),
         "matrices_mb": round(matrices / 1e6, 1),
         "limit_memory_mb": round((3 * matrices + 200e6) / 1e6, 1),
@@ -81,6 +82,14 @@ def timed(command, environment):
         note(done.stdout)
         raise SystemExit(f"{' '.join(command)} failed.")
     return time.monotonic() - begin
+
+
+def measure_all():
+    command = [sys.executable, str(build.ROOT / "ladder"), "run", "--shape", ALL_SHAPE]
+    runs = [timed(command, dict(os.environ)) for _ in range(ALL_RUNS + 1)][1:]
+    note(f"all rungs at {ALL_SHAPE}: {' '.join(f'{run:.2f}' for run in runs)} s")
+    return [{"what": f"./ladder run of all rungs at {ALL_SHAPE} (step00 at K = 16), each checked", "seconds": spread(runs),
+             "limit_seconds": ALL_LIMIT_S}]
 
 
 def measure_thrust():
@@ -123,7 +132,10 @@ def command(arguments):
     parts = options.only or PARTS
     figures = []
     if "rung" in parts:
-        figures += [measure_rung(size, runs) for size, (runs, _) in SIZES.items()]
+        rungs = [name for name in build.rungs() if name >= SWIZZLED]
+        figures += [measure_rung(*each) for each in RUNS + [(rung, *SWIZZLED_RUN) for rung in rungs]]
+    if "all" in parts:
+        figures += measure_all()
     if "thrust" in parts:
         figures += measure_thrust()
     if "build" in parts:
