@@ -3,8 +3,8 @@
 them were held to the record of what an H200 leaves: a change to the probes' programs makes it stale without a word.
 
 check_ptx.py PROBE_TESTS [--all | --record]: runs the executable with LADDER_PROBE_DUMP set and assembles what it dumps,
-but for programs that accepted_ptx.txt says this very ptxas has taken before. --all: those too. --record: those too, and
-writes the file anew. Exit status 77 when there is no ptxas (LADDER_PTXAS, CUDA_PATH, PATH are searched)."""
+but for programs that accepted_ptx.txt says this very ptxas has taken before. --all: those too. --record: writes
+down those that it takes now. Exit status 77 when there is no ptxas (LADDER_PTXAS, CUDA_PATH, PATH are searched)."""
 
 import concurrent.futures
 import hashlib
@@ -69,7 +69,7 @@ def main():
         programs = {key(path.read_text()): path for path in sorted(pathlib.Path(folder).glob("*.ptx"))}
         if not programs:
             sys.exit("the tests dumped no programs")
-        known = set() if sys.argv[2:] else accepted_before(ptxas)
+        known = set() if sys.argv[2:] == ["--all"] else accepted_before(ptxas)
         new = [path for name, path in programs.items() if name not in known]
         with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
             complaints = [text for text in pool.map(lambda p: assemble(ptxas, p), new) if text]
