@@ -2,7 +2,10 @@
 // getctarank, createpolicy; "griddepcontrol".
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -380,7 +383,19 @@ void bind_prmt(Binder& binder) {
 
 // ---- hints ----------------------------------------------------------------------------------------------------------
 
-/// A cache policy is opaque; it only travels to instructions that ignore it.
+/// A cache policy travels to instructions that ignore it. This one is the word that an H200 makes: 1, the priority
+/// (`immediate`), and how many sixteenths of the accesses have it, less one.
+Flow fractional_policy(Warp& warp, const Instruction& instruction) {
+  uint64_t* d = warp.write<uint64_t>(instruction.operand[0]);
+  const float* fraction = warp.read<float>(instruction.operand[1]);
+  for_lanes(warp.active, [&](int lane) {
+    const float sixteenths = std::clamp(std::ceil(fraction[lane] * 16), 1.0f, 16.0f);
+    d[lane] = static_cast<uint64_t>(instruction.immediate) << 56 | static_cast<uint64_t>(sixteenths - 1) << 52;
+  });
+  return Flow::next;
+}
+
+/// Of address ranges, and of access properties: opaque.
 Flow zero_policy(Warp& warp, const Instruction& instruction) {
   uint64_t* d = warp.write<uint64_t>(instruction.operand[0]);
   for_lanes(warp.active, [&](int lane) { d[lane] = 0; });
@@ -388,9 +403,23 @@ Flow zero_policy(Warp& warp, const Instruction& instruction) {
 }
 
 void bind_createpolicy(Binder& binder) {
-  while (!binder.next().empty()) binder.take_next();
   binder.out.operand[0] = result(binder, 0, 8);
   binder.out.execute = zero_policy;
+  if (binder.take("fractional")) {
+    constexpr std::pair<std::string_view, int> kPrimary[] = {
+        {"L2::evict_unchanged", 0}, {"L2::evict_first", 2}, {"L2::evict_last", 4}, {"L2::evict_normal", 6}};
+    const std::string_view name = binder.take_next();
+    const auto* primary =
+        std::find_if(std::begin(kPrimary), std::end(kPrimary), [&](auto& p) { return p.first == name; });
+    if (primary == std::end(kPrimary)) binder.refuse("a primary priority is wanted");
+    // The rest of the accesses: unchanged, or evict_first.
+    const std::string_view secondary = binder.take_any({"L2::evict_first", "L2::evict_unchanged"});
+    binder.out.immediate = 0x10 | primary->second | (secondary == "L2::evict_first");
+    binder.out.operand[1] =
+        binder.count() > 1 ? source(binder, 1, 4) : binder.constant(std::bit_cast<uint32_t>(1.0f), 4);
+    binder.out.execute = fractional_policy;
+  }
+  while (!binder.next().empty()) binder.take_next();
 }
 
 Flow nothing(Warp&, const Instruction&) {

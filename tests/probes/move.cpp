@@ -233,3 +233,23 @@ TEST_CASE("the part of a CTA's reserved shared memory that cooperative groups us
 TEST_CASE("programmatic dependent launch: the earlier grids are complete") {
   probe::run<uint32_t>("griddepcontrol.wait; griddepcontrol.launch_dependents;", 1);
 }
+
+TEST_CASE("createpolicy.fractional makes the words that an H200 makes") {
+  const std::pair<const char*, uint64_t> policies[] = {
+      {"evict_last.b64 %d4, 1.0", 0x14F0000000000000},
+      {"evict_normal.b64 %d4", 0x16F0000000000000},
+      {"evict_first.b64 %d4, 1.0", 0x12F0000000000000},
+      {"evict_unchanged.b64 %d4, 0.5", 0x1070000000000000},
+      {"evict_last.b64 %d4, 0.1", 0x1410000000000000},
+      {"evict_last.b64 %d4, 0.9", 0x14E0000000000000},
+      {"evict_last.b64 %d4, 0.03", 0x1400000000000000},
+      {"evict_first.L2::evict_unchanged.b64 %d4, 0.5", 0x1270000000000000},
+      {"evict_unchanged.L2::evict_first.b64 %d4, 0.5", 0x1170000000000000},
+      {"evict_last.L2::evict_first.b64 %d4, 1.0", 0x15F0000000000000},
+  };
+  for (const auto& [text, word] : policies) {
+    INFO(text);
+    REQUIRE(one_thread(std::string("createpolicy.fractional.L2::") + text + "; st.global.u64 [%d0], %d4;", 1)[0] ==
+            word);
+  }
+}
