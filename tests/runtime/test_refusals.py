@@ -142,6 +142,10 @@ class Libraries(Programs):
         self.assertEqual((done.returncode, done.stdout), (0, "[-801, 42]\n"), done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         self.assertIn("-cudart shared", done.stderr)
+        compiler = Path(static).with_name("libnvrtc.so.13")  # it has one, and launches nothing
+        compiler.write_bytes(Path(static).read_bytes())
+        done = self.call(compiler)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "[-801]\n", ""))
 
 
 class Environment(Programs):

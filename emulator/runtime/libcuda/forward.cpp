@@ -61,7 +61,9 @@ CUresult refuse_own_runtime(const void* caller) {
   Dl_info executable{};
   dladdr(reinterpret_cast<void*>(getauxval(AT_ENTRY)), &executable);
   if (known && info.dli_fbase != executable.dli_fbase) {
-    // An interpreter may load a library of which it needs something else, so what fails is the call alone.
+    // An interpreter may load a library of which it needs something else, so what fails is the call alone. The compiler
+    // launches nothing, and goes on without: not worth a word.
+    if (name.find("libnvrtc.so") != std::string::npos) return CUDA_ERROR_NOT_SUPPORTED;
     static std::mutex mutex;
     static std::set<std::string> told;
     const std::lock_guard lock(mutex);
