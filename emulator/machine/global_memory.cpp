@@ -16,6 +16,9 @@ namespace emu {
 namespace {
 
 constexpr uint64_t kAlignment = 512;
+
+// What is larger than 1 MiB begins at a multiple of 2 MiB, as on an H200. Taichi's runtime counts on pages of 4 KiB.
+constexpr uint64_t kLargeFrom = (uint64_t{1} << 20) + 1, kLargeAlignment = uint64_t{2} << 20;
 constexpr uint64_t kWord = 4;
 constexpr std::byte kFreshByte{0xCD};
 
@@ -180,15 +183,19 @@ uint64_t GlobalMemory::take_range(uint64_t owned) {
       free_ranges_.emplace(cursor_, end - cursor_);
     }
   }
-  const auto fits = [&](const auto& range) { return range.second >= length; };
+  const uint64_t alignment = owned >= kLargeFrom ? kLargeAlignment : kAlignment;
+  const auto fits = [&](const auto& range) {
+    return round_up(range.first, alignment) - range.first + length <= range.second;
+  };
   auto range = std::find_if(free_ranges_.lower_bound(cursor_), free_ranges_.end(), fits);
   if (range == free_ranges_.end()) range = std::find_if(free_ranges_.begin(), free_ranges_.end(), fits);
   if (range == free_ranges_.end()) return 0;
 
-  const auto [address, available] = *range;
+  const uint64_t start = range->first, end = start + range->second, address = round_up(start, alignment);
   free_ranges_.erase(range);
   cursor_ = address + length;
-  if (available > length) free_ranges_.emplace(cursor_, available - length);
+  if (address > start) free_ranges_.emplace(start, address - start);
+  if (end > cursor_) free_ranges_.emplace(cursor_, end - cursor_);
   return address;
 }
 

@@ -28,7 +28,8 @@ class GlobalMemory {
   GlobalMemory(const GlobalMemory&) = delete;
   GlobalMemory& operator=(const GlobalMemory&) = delete;
 
-  /// Device memory, aligned to 512 bytes (cudaMalloc guarantees at least 256). Returns 0 when it does not fit.
+  /// Device memory, aligned to 512 bytes (cudaMalloc guarantees at least 256), beyond 1 MiB to 2 MiB. Returns 0 when it
+  /// does not fit.
   /// Fresh bytes hold a fixed pattern (0xCD..), as uninitialised memory may hold anything.
   uint64_t allocate(uint64_t bytes, const std::string& what = "cudaMalloc");
 

@@ -43,10 +43,10 @@ uint64_t resident_bytes() {
 TEST_CASE("allocations are aligned, apart, and hold the fresh pattern") {
   GlobalMemory memory(uint64_t{1} << 30);
   std::vector<std::pair<uint64_t, uint64_t>> all;
-  for (const uint64_t bytes : {1u, 22u, 512u, 513u, 70'000u, 1u << 20, (3u << 20) + 5}) {
+  for (const uint64_t bytes : {1u, 22u, 512u, 513u, 70'000u, 1u << 20, (1u << 20) + 1, 5u, (3u << 20) + 5}) {
     const uint64_t address = memory.allocate(bytes);
     REQUIRE(address != 0);
-    CHECK(address % 512 == 0);
+    CHECK(address % (bytes > 1u << 20 ? 2u << 20 : 512) == 0);
     for (const auto& [other, size] : all) CHECK((address + bytes <= other || other + size <= address));
     all.emplace_back(address, bytes);
     const std::byte* content = memory.reading(address, bytes);
