@@ -200,35 +200,41 @@ static_assert(sizeof(CUmemPoolProps) == sizeof(cudaMemPoolProps) && sizeof(CUmem
 CUresult alloc_from_pool(CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream) {
   return driver([&] { return cudaMallocFromPoolAsync(to_pointer(address), bytes, pool, stream); });
 }
+// Pools belong to the device: asking for them, making and setting them needs no context (an H200).
+CUresult without_context(auto&& body) {
+  return driver(body, false);
+}
 CUresult default_pool(CUmemoryPool* pool, CUdevice device) {
-  return driver([&] { return cudaDeviceGetDefaultMemPool(pool, device); });
+  return without_context([&] { return cudaDeviceGetDefaultMemPool(pool, device); });
 }
 CUresult current_pool(CUmemoryPool* pool, CUdevice device) {
-  return driver([&] { return cudaDeviceGetMemPool(pool, device); });
+  return without_context([&] { return cudaDeviceGetMemPool(pool, device); });
 }
 CUresult set_current_pool(CUdevice device, CUmemoryPool pool) {
-  return driver([&] { return cudaDeviceSetMemPool(device, pool); });
+  return without_context([&] { return cudaDeviceSetMemPool(device, pool); });
 }
 CUresult pool_create(CUmemoryPool* pool, const CUmemPoolProps* properties) {
-  return driver([&] { return cudaMemPoolCreate(pool, reinterpret_cast<const cudaMemPoolProps*>(properties)); });
+  return without_context(
+      [&] { return cudaMemPoolCreate(pool, reinterpret_cast<const cudaMemPoolProps*>(properties)); });
 }
 CUresult pool_destroy(CUmemoryPool pool) {
-  return driver([&] { return cudaMemPoolDestroy(pool); });
+  return without_context([&] { return cudaMemPoolDestroy(pool); });
 }
 CUresult pool_trim(CUmemoryPool pool, size_t bytes) {
-  return driver([&] { return cudaMemPoolTrimTo(pool, bytes); });
+  return without_context([&] { return cudaMemPoolTrimTo(pool, bytes); });
 }
 CUresult pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
-  return driver([&] { return cudaMemPoolGetAttribute(pool, static_cast<cudaMemPoolAttr>(attribute), value); });
+  return without_context([&] { return cudaMemPoolGetAttribute(pool, static_cast<cudaMemPoolAttr>(attribute), value); });
 }
 CUresult set_pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
-  return driver([&] { return cudaMemPoolSetAttribute(pool, static_cast<cudaMemPoolAttr>(attribute), value); });
+  return without_context([&] { return cudaMemPoolSetAttribute(pool, static_cast<cudaMemPoolAttr>(attribute), value); });
 }
 CUresult set_pool_access(CUmemoryPool pool, const CUmemAccessDesc* map, size_t count) {
-  return driver([&] { return cudaMemPoolSetAccess(pool, reinterpret_cast<const cudaMemAccessDesc*>(map), count); });
+  return without_context(
+      [&] { return cudaMemPoolSetAccess(pool, reinterpret_cast<const cudaMemAccessDesc*>(map), count); });
 }
 CUresult pool_access(CUmemAccess_flags* flags, CUmemoryPool pool, CUmemLocation* location) {
-  return driver([&] {
+  return without_context([&] {
     return cudaMemPoolGetAccess(reinterpret_cast<cudaMemAccessFlags*>(flags), pool,
                                 reinterpret_cast<cudaMemLocation*>(location));
   });

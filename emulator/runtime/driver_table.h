@@ -59,8 +59,8 @@ CUresult driver_state(bool needs_context);
 
 /// Runs `body`, which returns a cudaError_t, as the body of a driver function.
 template <class Body>
-CUresult driver(Body&& body) {
-  if (const CUresult state = driver_state(true); state != CUDA_SUCCESS) return state;
+CUresult driver(Body&& body, bool needs_context = true) {
+  if (const CUresult state = driver_state(needs_context); state != CUDA_SUCCESS) return state;
   const ForgetErrors keep;
   return to_result(body());
 }

@@ -386,8 +386,14 @@ static void what_pointers_are() {
 }
 
 static void pools_and_streams() {
+  // Pools need no context.
+  const auto make_current = entry<PFN_cuCtxSetCurrent_v4000>("cuCtxSetCurrent");
+  CUcontext before = nullptr;
+  expect_result(entry<PFN_cuCtxGetCurrent_v4000>("cuCtxGetCurrent")(&before), CUDA_SUCCESS);
+  expect_result(make_current(nullptr), CUDA_SUCCESS);
   CUmemoryPool pool = nullptr;
   expect_result(entry<PFN_cuDeviceGetDefaultMemPool_v11020>("cuDeviceGetDefaultMemPool")(&pool, 0), CUDA_SUCCESS);
+  expect_result(make_current(before), CUDA_SUCCESS);
   cuuint64_t keep = 1 << 20, kept = 0;
   expect_result(
       entry<PFN_cuMemPoolSetAttribute_v11020>("cuMemPoolSetAttribute")(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep),
