@@ -128,7 +128,7 @@ SharedLayout ModuleCode::place_shared(const Chip& chip, uint32_t kernel) const {
   auto place = [&](uint32_t function, uint32_t index, const ptx::Variable& variable) {
     if (variable.space != ptx::Space::shared) return;
     SharedVariable placed{.name = readable(variable.name)};
-    if (variable.is_extern || variable.bytes == 0) {
+    if (variable.bytes == 0) {
       placed.dynamic = true;
       layout.dynamic_align = std::max(layout.dynamic_align, variable.align);
     } else {
