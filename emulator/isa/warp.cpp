@@ -14,6 +14,8 @@
 #include "emulator/isa/float_format.h"
 #include "emulator/isa/lanes.h"
 #include "emulator/machine/cluster.h"
+#include "emulator/machine/device.h"
+#include "emulator/machine/grid.h"
 
 namespace emu::isa {
 namespace {
@@ -34,6 +36,20 @@ void for_masks(const Warp& warp, const Instruction& instruction, F&& f) {
   }
 }
 
+/// The members where `lanes` execute with a mask that leaves some of them out. ptxas drops the check of a mask that it
+/// knows where it sees that the warp has not parted, and an H200 then lets all lanes take part; anything else faults.
+uint32_t taken_for_all(Warp& warp, uint32_t mask, uint32_t lanes) {
+  Cluster& cluster = warp.cta.cluster;
+  const std::string what = fmt::format("lane {} executes an instruction whose member mask {:#010x} does not contain it",
+                                       std::countr_zero(lanes & ~mask), mask);
+  if (lanes != warp.live || cluster.grid.device.options().strict)
+    throw Trap(FaultCode::illegal_instruction, what,
+               "PTX ISA, .sync instructions: behaviour is undefined if the executing thread is not in membermask");
+  cluster.remark(cluster.origin(warp),
+                 what + "; all lanes of the warp are taken for members, as on an H200 where ptxas knows the mask");
+  return lanes;
+}
+
 /// Brings the lanes of the member masks together. True: warp.active holds lanes all of whose fellows are active too.
 /// False: `flow` is what the instruction returns.
 bool together(Warp& warp, const Instruction& instruction, Flow& flow) {
@@ -41,11 +57,7 @@ bool together(Warp& warp, const Instruction& instruction, Flow& flow) {
   while (true) {
     uint32_t complete = 0, wanted = 0;
     for_masks(warp, instruction, [&](uint32_t mask, uint32_t lanes) {
-      if (lanes & ~mask)
-        throw Trap(FaultCode::illegal_instruction,
-                   fmt::format("lane {} executes an instruction whose member mask {:#010x} does not contain it",
-                               std::countr_zero(lanes & ~mask), mask),
-                   "PTX ISA, .sync instructions: behaviour is undefined if the executing thread is not in membermask");
+      if (lanes & ~mask) mask = taken_for_all(warp, mask, lanes);
       mask &= warp.live;
       wanted |= mask;
       if (!(mask & ~lanes)) complete |= lanes;

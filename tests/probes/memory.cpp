@@ -384,3 +384,18 @@ TEST_CASE("a CTA is given shared memory in pieces of 128 bytes; what lies beyond
   CHECK_THAT(store_at(128).report, test::contains("write of 4 bytes at shared address 0x480"));
   CHECK(store_at(128).error == 700);
 }
+
+// As an H200 has it: ptxas ignores the `.extern` of an array with a size, where nothing is linked. Taichi writes it so.
+TEST_CASE("a shared array declared extern with a size is memory of its kernel") {
+  probe::Machine machine;
+  const uint64_t out = machine.buffer(std::vector<uint32_t>(64));
+  const std::string ptx = probe::kernel(
+      "mov.u32 %r0, %tid.x; mul.wide.u32 %d0, %r0, 4; mov.u64 %d1, array; add.u64 %d1, %d1, %d0;"
+      "st.shared.u32 [%d1], %r0; ld.shared.u32 %r1, [%d1]; mov.u32 %r2, %total_smem_size;"
+      "mad.lo.u32 %r1, %r2, 1000, %r1; ld.param.u64 %d2, [p0]; add.u64 %d2, %d2, %d0; st.global.u32 [%d2], %r1;",
+      1, ".extern .shared .align 8 .b8 array[260];");
+  const auto fault = machine.launch(ptx, {out}, {.block = {64, 1, 1}});
+  if (fault) FAIL(fault->report);
+  const std::vector<uint32_t> got = machine.read<uint32_t>(out, 64);
+  for (uint32_t i = 0; i < 64; ++i) CHECK(got[i] == 384'000 + i);
+}

@@ -172,7 +172,7 @@ class Driver(Programs):
         link = [f"-L{stubs[0].parent}", "-lcuda"] if stubs else [f"-Xlinker={BUILD / 'lib' / 'libcuda.so.1'}"]
         done = self.emulate(self.compile(["driver.cpp"], "-cudart", "none", *link))
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(done.stdout, "before: 3\nno context: 201\nvalue 42\narray: 801\n")
+        self.assertEqual(done.stdout, "before: 3\nno context: 201\nfind nothing: 500\nvalue 42\narray: 801\n")
         self.assertIn("cuArrayCreate", done.stderr)
 
 

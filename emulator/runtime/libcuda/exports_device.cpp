@@ -272,19 +272,6 @@ CUresult cuMemsetD32Async(CUdeviceptr dstDevice, unsigned ui, size_t N, CUstream
   return forward("cuMemsetD32Async", &cuMemsetD32Async, dstDevice, ui, N, hStream);
 }
 
-// The signatures of CUDA 3.2 to 12, and of 11.4.
-extern "C" __attribute__((visibility("default"))) CUresult cuCtxCreate_v2(CUcontext* pctx, unsigned flags,
-                                                                          CUdevice dev) {
-  using Create = CUresult (*)(CUcontext*, unsigned, CUdevice);
-  const auto function = reinterpret_cast<Create>(emu::libcuda::find("cuCtxCreate", 3020));
-  return function ? function(pctx, flags, dev) : CUDA_ERROR_NOT_SUPPORTED;
-}
-extern "C" __attribute__((visibility("default"))) CUresult cuCtxCreate_v3(CUcontext* pctx, CUexecAffinityParam* params,
-                                                                          int count, unsigned flags, CUdevice dev) {
-  using Create = CUresult (*)(CUcontext*, CUexecAffinityParam*, int, unsigned, CUdevice);
-  const auto function = reinterpret_cast<Create>(emu::libcuda::find("cuCtxCreate", 11040));
-  return function ? function(pctx, params, count, flags, dev) : CUDA_ERROR_NOT_SUPPORTED;
-}
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool_out, CUdevice dev) {
   return forward("cuDeviceGetDefaultMemPool", &cuDeviceGetDefaultMemPool, pool_out, dev);
 }

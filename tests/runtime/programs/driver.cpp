@@ -1,5 +1,6 @@
 // Uses the driver API alone, linked against libcuda.
 #include <cuda.h>
+#include <dlfcn.h>
 
 #include <cstdio>
 #include <cstring>
@@ -43,6 +44,14 @@ int main() {
   void* parameters[] = {&memory, &value};
   check("launch", cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr));
   check("copy", cuMemcpyDtoH(&back, memory, 4));
+  // The name without a version has the signature of CUDA 11.3. cuda.h gives that name to the later one.
+  using Find = CUresult (*)(const char*, void**, int, cuuint64_t);
+  void* found = nullptr;
+  const auto find = reinterpret_cast<Find>(dlsym(RTLD_DEFAULT, "cuGetProcAddress"));
+  check("find", find("cuMemAlloc", &found, 12000, 0));
+  CUdeviceptr other = 0;
+  check("found", found ? reinterpret_cast<CUresult (*)(CUdeviceptr*, size_t)>(found)(&other, 4) : CUDA_ERROR_NOT_FOUND);
+  std::printf("find nothing: %d\n", find("cuFrobnicate", &found, 12000, 0));  // CUDA_ERROR_NOT_FOUND
   CUarray array;
   std::printf("value %u\n", back);
   std::printf("array: %d\n", cuArrayCreate(&array, nullptr));  // CUDA_ERROR_NOT_SUPPORTED
