@@ -1,5 +1,7 @@
-"""`ladder compare stepA stepB`: two rungs on the same inputs; whether D has the same bits, and what each did for it."""
+"""`ladder compare stepA stepB`: two rungs, or variants as step06:2x1, on the same inputs; whether D has the same bits, and what
+each did for it."""
 
+import os
 import re
 import struct
 import tempfile
@@ -8,6 +10,8 @@ from pathlib import Path
 from tools import build
 from tools.rung import Case, execute
 from tools.terminal import Parser, Refusal, note, say
+
+SCHEDULE = "random:1"  # under the default one everything is done when it is issued, and nothing is ever in flight
 
 
 def read_f32(path):
@@ -65,10 +69,11 @@ def side_by_side(names, counters):
         return
     width = max(map(len, rows)) + 2
     say("\nWhat each did (* where they differ). Cycles order the emulator's events; they are no chip's time.")
-    say(f"{'':<{width}}{names[0]:>22}{names[1]:>22}")
+    column = max(22, *(len(name) + 2 for name in names))
+    say("".ljust(width) + "".join(name.rjust(column) for name in names))
     for row in rows:
         values = ["-" if f.get(row) is None else f"{f[row]:,}" for f in flat]
-        say(f"{row:<{width}}{values[0]:>22}{values[1]:>22}{'' if values[0] == values[1] else '   *'}")
+        say(row.ljust(width) + "".join(value.rjust(column) for value in values) + ("" if values[0] == values[1] else "   *"))
 
 
 def command(arguments):
@@ -81,17 +86,21 @@ def command(arguments):
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--on", default="b200", help="as the rungs take it (default: b200)")
     options = parser.parse_args(arguments)
-    names = [build.named(each) for each in (options.first, options.second)]
+    asked = [each.partition(":") for each in (options.first, options.second)]
+    names = [build.named(rung) + colon + variant for rung, colon, variant in asked]
     shape = options.shape or ("512x512x16" if any(name.startswith("step00") for name in names) else "512x512x512")
     sizes = re.fullmatch(r"(\d+)x(\d+)x(\d+)", shape)
     if not sizes:
         raise Refusal(f"--shape {shape}: expected MxNxK, for example 512x512x512.")
     build.build(quiet=True, target="rungs")
 
+    schedule = os.environ.get("LADDER_SCHEDULE") or SCHEDULE
     outcomes, matrices = [], []
     with tempfile.TemporaryDirectory(prefix="ladder-") as folder:
         for index, name in enumerate(names):
-            case = Case(name, *map(int, sizes.groups()), options.dtype, input=options.input, seed=options.seed, on=options.on)
+            rung, _, variant = name.partition(":")
+            case = Case(rung, *map(int, sizes.groups()), options.dtype, input=options.input, seed=options.seed, on=options.on,
+                        variant=variant, schedule=schedule)
             out = Path(folder, f"{index}.npy")
             outcome = execute(case, out=out)
             if not outcome.good:
@@ -106,7 +115,8 @@ def command(arguments):
     if (where is None) != (hashes[0] == hashes[1]):
         note(f"The hashes ({hashes[0]}, {hashes[1]}) and the files disagree on whether D is the same; that is a bug here.")
         return 1
-    say(f"{names[0]} and {names[1]} at {shape}, {options.dtype} in, f32 out, {options.input} inputs, seed {options.seed}:")
+    say(f"{names[0]} and {names[1]} at {shape}, {options.dtype} in, f32 out, {options.input} inputs, seed {options.seed}, schedule "
+        f"{schedule}:")
     say(f"D has the same bits ({hashes[0]})." if where is None else f"D differs: {where}.")
     side_by_side(names, [outcome.counters for outcome in outcomes])
     return 0 if where is None else 1

@@ -60,6 +60,14 @@ class Commands(Refusals):
     def test_compare_wants_two(self):
         self.assert_refused_in_one_line(ladder("compare", "step01"), "stepB")
 
+    def test_compare_variants(self):
+        done = ladder("compare", "step06:2x1", "step06:2x2-alone", "--shape", "256x512x64")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("step06_multicast:2x1 and step06_multicast:2x2-alone at 256x512x64", done.stdout)
+        row = next(line.split() for line in done.stdout.splitlines() if line.startswith("total.bytes_from_global"))
+        self.assertEqual(row[1:3], ["131,072", "196,608"])
+        self.assert_refused(ladder("compare", "step06:3x3", "step06", "--shape", "256x512x64"), "3x3", "2x2-alone")
+
     def test_a_reader_who_has_seen_enough(self):
         reader, writer = os.pipe()
         os.close(reader)
