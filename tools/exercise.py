@@ -38,8 +38,11 @@ class Exercise:
         if self.source.exists():
             raise Refusal(f"{shown(self.source)} is there already. `./ladder exercise {self.rung[:6]} --check` checks it; to "
                           "start again, delete it.")
-        self.source.parent.mkdir(parents=True, exist_ok=True)
-        self.source.write_text(lesson.exercise(self.before, self.rung))
+        try:
+            self.source.parent.mkdir(parents=True, exist_ok=True)
+            self.source.write_text(lesson.exercise(self.before, self.rung))
+        except OSError as error:
+            raise Refusal(f"{shown(self.source)}: {error.strerror}.") from None
         count = sum(block.number > 0 for block in lesson.blocks(self.before, self.rung))
         short = self.rung[:6]
         say(f"Wrote {shown(self.source)}: {self.before} under the name of {self.rung}, with {count} TODOs. The page is "
@@ -111,7 +114,7 @@ class Exercise:
         return found + [(name, ours[key], theirs[key]) for key, name in IN_FLIGHT.items() if ours[key] < theirs[key]]
 
     def check(self):
-        if not self.source.exists():
+        if not self.source.is_file():
             raise Refusal(f"{shown(self.source)} does not exist; `./ladder exercise {self.rung[:6]}` writes it.")
         left = self.source.read_text().count("// TODO ")
         remaining = f"{plural(left, 'TODO')} left. " if left else ""

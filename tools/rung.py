@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import shlex
+import signal
 import subprocess
 import tempfile
 import threading
@@ -102,24 +103,39 @@ def execute(case, check=True, out=None, trace=False, timeout=600, program=None):
         begin = time.monotonic()
         with open(files["report.json"], "wb") as report, open(files["text"], "wb") as text:
             process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=report, stderr=text)
-            status, peak = _wait(process, timeout)
-        outcome = Outcome(status, _json(files["report.json"]), files["text"].read_text(errors="replace"),
-                          time.monotonic() - begin, peak)
+            status, peak, late = _wait(process, timeout)
+        said = files["text"].read_text(errors="replace")
+        if status < 0:
+            why = f"it has not ended after {timeout} s" if late else f"ended by {_signal_name(-status)}"
+            said += f"{case.rung}: {why}\n"
+        outcome = Outcome(status, _json(files["report.json"]), said, time.monotonic() - begin, peak)
         if trace and files["trace"].exists():
             outcome.trace = files["trace"].read_bytes()
         return outcome
 
 
 def _wait(process, timeout):
-    """Exit status and peak memory. A process that outlives its time is killed; its text then says so."""
-    killer = threading.Timer(timeout, process.kill)
+    """Exit status, peak memory, and whether the process outlived its time and was killed."""
+    late = threading.Event()
+
+    def kill():
+        late.set()
+        process.kill()
+    killer = threading.Timer(timeout, kill)
     killer.start()
     try:
         _, status, usage = os.wait4(process.pid, 0)
     finally:
         killer.cancel()
     process.returncode = os.waitstatus_to_exitcode(status)
-    return process.returncode, usage.ru_maxrss * 1024
+    return process.returncode, usage.ru_maxrss * 1024, late.is_set()
+
+
+def _signal_name(number):
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _json(path):

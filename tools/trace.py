@@ -17,11 +17,13 @@ SCHEDULE = "random:1"
 K_TILES = 10  # the ring of 4 stages two and a half times
 
 
-def default_shape(name):
+def default_shape(name, variant=""):
     """A tile, or those of a cluster, and enough K tiles to go round the ring more than twice."""
     step = int(name[4:6])
     tile_k = 16 if step < 4 else 64
-    return f"{128 if step < 6 else 256}x{256 if step < 6 else 512}x{tile_k * (1 if step == 0 else K_TILES)}"
+    cluster = re.match(r"(\d+)x(\d+)", variant or "2x2") if step == 6 else None
+    down, across = map(int, cluster.groups()) if cluster else (1, 1)
+    return f"{128 * down}x{256 * across}x{tile_k * (1 if step == 0 else K_TILES)}"
 
 
 def case_of(name, shape, schedule, variant=""):
@@ -68,7 +70,7 @@ def command(arguments):
     parser.add_argument("--out", type=Path, default=build.ROOT / "trace", metavar="FOLDER", help="default: trace/")
     options = parser.parse_args(arguments)
     name = build.named(options.rung)
-    case = case_of(name, options.shape or default_shape(name), options.schedule, options.variant)
+    case = case_of(name, options.shape or default_shape(name, options.variant), options.schedule, options.variant)
     build.build(quiet=True, target="rungs")
     outcome, launch = traced(case)
     if launch is None:

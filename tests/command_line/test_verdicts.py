@@ -178,6 +178,15 @@ class Json(StandIns):
         outcome = rung.execute(rung.Case("step02", 24, 16, 16), timeout=0.2)
         self.assertEqual(outcome.status, -9)
         self.assertFalse(outcome.good)
+        self.assertIn("not ended after 0.2 s", outcome.text)
+
+    def test_of_one_that_a_signal_ends(self):
+        path = Path(self.folder.name, "bin", "step02_crash")
+        path.write_text("#!/bin/sh\nkill -SEGV $$\n")
+        path.chmod(0o755)
+        outcome = rung.execute(rung.Case("step02", 24, 16, 16))
+        self.assertEqual(outcome.status, -11)
+        self.assertIn("ended by SIGSEGV", outcome.text)
 
 
 if __name__ == "__main__":
