@@ -1,8 +1,8 @@
 """The lesson of a rung as blocks of lines: what the rung before has already, and what the reader is to write.
 
 An exercise is the rung before, under this rung's name, with a TODO in front of each place that changes. What says only
-what is wanted is given: comments that stand on lines of their own, includes, and lines that do nothing but hand on the
-parameter that the launch takes anew.
+what is wanted is given: comments that stand on lines of their own, includes, lines whose comment alone changes, and lines
+that do nothing but hand on the parameter that the launch takes anew.
 """
 
 import difflib
@@ -74,7 +74,7 @@ def blocks(before, rung):
     matcher = difflib.SequenceMatcher(None, *(["".join(line.split()) for line in lines] for lines in (old, new)), autojunk=False)
     for tag, a, b, c, d in matcher.get_opcodes():
         gone, come = [line for line in old[a:b] if not is_given(line)], new[c:d]
-        if tag == "equal" or only_hands_on(gone, come, handed_on):
+        if tag == "equal" or only_hands_on(gone, come, handed_on) or code_of(gone) == code_of(come):
             out.append(Block(tuple(come)))
             continue
         while gone or come:
@@ -90,6 +90,11 @@ def blocks(before, rung):
 
 def is_given(line):
     return not line.strip() or line.lstrip().startswith(("//", "#include"))
+
+
+def code_of(lines):
+    """Lines without comments and blanks. Where these are equal, a comment has changed, and there is nothing to do."""
+    return ["".join(line.split("//")[0].split()) for line in lines if not is_given(line)]
 
 
 def parameter(lines, rung):
