@@ -119,7 +119,7 @@ class Exercise:
         left = self.source.read_text().count("// TODO ")
         remaining = f"{plural(left, 'TODO')} left. " if left else ""
         if not self.compile():
-            note(f"{remaining}The compiler refuses it; what it says is above.")
+            note(f"{remaining}It does not build; why is said above.")
             return 1
         wrong = self.wrong_result()
         if wrong:

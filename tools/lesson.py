@@ -8,7 +8,7 @@ that do nothing but hand on the parameter that the launch takes anew.
 import difflib
 import re
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tools import build
 
@@ -25,6 +25,7 @@ class Block:
     old: tuple = ()     # lines of the rung before that are to go
     new: tuple = ()     # lines to be written
     number: int = 0     # of the TODO; 0: nothing to do
+    moved: tuple = ()   # of its old lines, those that come again elsewhere: (how many, at which TODO)
 
     def exercise(self, known):
         """The lines of the exercise. `known`: the words of the rung before."""
@@ -36,6 +37,7 @@ class Block:
         comments = [line.split("//", 1)[1].strip() for line in self.new if "//" in line]
         names = dict.fromkeys(word for line in self.new for word in WORD.findall(line.split("//")[0]) if word not in known)
         text = f"TODO {self.number}: {self.wanted()}"
+        text += "".join(f" Of the old ones, {count} come again at TODO {number}." for count, number in self.moved)
         text += f" New here: {', '.join(names)}." if names else ""
         text += "".join(f' "{comment}"' for comment in comments)
         line = (self.old or self.new)[0]
@@ -45,6 +47,8 @@ class Block:
 
     def wanted(self):
         old, new = len(self.old), len(self.new)
+        if not old and not "".join(self.new).strip(" };"):
+            return "the end of what begins further up."
         if not old:
             return f"{new} lines are missing here." if new > 1 else "a line is missing here."
         goes = f"the next {old} lines go" if old > 1 else "the next line goes"
@@ -85,7 +89,14 @@ def blocks(before, rung):
             count += to_do
             out.append(Block(tuple(come[:code]), tuple(gone), tuple(come[code:end]), count if to_do else 0))
             gone, come = [], come[end:]
-    return out
+    return [replace(block, moved=moved(block, out)) for block in out]
+
+
+def moved(block, others):
+    """Where lines of a block that are to go come again: (how many, at which TODO)."""
+    count = {other.number: sum(code_of([line])[0] in code_of(other.new) for line in block.old if len(code_of([line])[0]) > 1)
+             for other in others if other.number not in (0, block.number)}
+    return tuple((lines, number) for number, lines in count.items() if lines > 1)
 
 
 def is_given(line):

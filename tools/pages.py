@@ -46,7 +46,7 @@ def command(arguments):
     missing = [str(page) for page in options.pages if not page.is_file()]
     if missing:
         raise Refusal(f"{', '.join(missing)}: no such file.")
-    build.build(quiet=True)
+    build.build(quiet=True, target="pages")
     reports, machine_code = Reports(), MachineCode()
     kinds = {"report": reports, "diff": difference, "counters": counters, "layout": layout, "orders": orders, "study": study,
              "loop": machine_code.loop, "instructions": machine_code.instructions}

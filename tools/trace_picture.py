@@ -136,7 +136,8 @@ class Picture:
     def head(self, case):
         facts = self.facts
         ring = f" through {len(facts.stages)} stages" if len(facts.stages) > 1 else ""
-        title = f"{case.rung}: CTA ({self.cta.index[0]},{self.cta.index[1]}), {plural(len(facts.tiles), 'K tile')}{ring}"
+        variant = f" ({case.variant})" if case.variant else ""
+        title = f"{case.rung}{variant}: CTA ({self.cta.index[0]},{self.cta.index[1]}), {plural(len(facts.tiles), 'K tile')}{ring}"
         self.text(14, 24, title, 15, extra=' font-weight="600"')
         others = " Paler: loaded by another CTA." if any(load.by != self.cta.rank for load in facts.loads) else ""
         self.text(14, 42, f"{VIRTUAL_TIME}. {case.shape}, schedule {case.schedule}. The order is right; lengths are not to scale."

@@ -73,7 +73,7 @@ void check_shape(const Shape& shape, int64_t fixed_k, std::string_view rung) {
     }
   }
   if (fixed_k != 0 && shape.k != fixed_k) {
-    throw UserError(fmt::format("K = {0}: {1} multiplies one K tile only, so K must be {2}; step01_kloop takes any K",
+    throw UserError(fmt::format("K = {0}: {1} multiplies one K tile only, so K must be {2}; step01_kloop takes any multiple of 8",
                                 shape.k, rung, fixed_k));
   }
   check_rows_are_16_byte_multiples('K', shape.k, "TMA needs rows of A and B that are a multiple of 16 bytes");
