@@ -174,8 +174,16 @@ Flow execute_wait(Warp& warp, const Instruction& instruction) {
   struct Waiting {
     uint32_t address, parity, lanes;
   };
-  std::vector<Waiting> waiting;
+  std::vector<Waiting> waiting, passed;  // lanes that ask the same, together
   uint32_t done = 0;
+  const auto add = [](std::vector<Waiting>& to, uint32_t address, uint32_t parity, int lane) {
+    for (Waiting& other : to)
+      if (other.address == address && other.parity == parity) {
+        other.lanes |= 1u << lane;
+        return;
+      }
+    to.push_back({address, parity, 1u << lane});
+  };
   for_lanes(warp.active, [&](int lane) {
     uint32_t address = barrier_address(warp, instruction, lane);
     if (shared_rank(address) != warp.cta.rank)
@@ -187,17 +195,11 @@ Flow execute_wait(Warp& warp, const Instruction& instruction) {
     uint64_t value = warp.scalar(instruction.operand[1], lane);
     // An H200 looks at the lowest bit of a parity, so a counter of phases does as well.
     uint32_t parity = static_cast<uint32_t>(instruction.modifiers & kParity ? value & 1 : value >> 63);
-    if (mbarrier::phase_done(word, parity)) {
-      done |= 1u << lane;
-      return;
-    }
-    for (Waiting& other : waiting)
-      if (other.address == address && other.parity == parity) {
-        other.lanes |= 1u << lane;
-        return;
-      }
-    waiting.push_back({address, parity, 1u << lane});
+    const bool over = mbarrier::phase_done(word, parity);
+    if (over) done |= 1u << lane;
+    add(over ? passed : waiting, address, parity, lane);
   });
+  for (const Waiting& wait : passed) cluster.mbarrier_passed(wait.address, warp, wait.lanes);
   // try_wait may give up for no reason (PTX ISA): the random schedule does, now and then.
   bool gives_up = (instruction.modifiers & kTry) && !waiting.empty() && cluster.schedule() == Schedule::random &&
                   cluster.draw() % 16 == 0;

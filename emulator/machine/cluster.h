@@ -124,6 +124,8 @@ class Cluster {
   void mbarrier_store(uint32_t address, uint64_t word, bool phase_completed);
   /// Remembers who signalled the barrier; `what` is a literal ("arrive", "bytes", "commit").
   void mbarrier_signal(uint32_t address, const Origin& who, const char* what);
+  /// Remembers that these lanes' wait on the barrier has ended.
+  void mbarrier_passed(uint32_t address, const Warp& warp, uint32_t lanes);
 
   /// An mbarrier operation on another CTA's barrier: asynchronous, in the order in which the CTA's threads issued them.
   void mbarrier_remotely(Warp& warp, int lane, uint32_t address, const char* what,

@@ -53,11 +53,17 @@ struct BarrierHistory {
     uint32_t source = 0, cta_rank = 0, warp = 0;  ///< instruction that caused it, warp that issued it
     const char* what = "";
     uint64_t times = 0, last_clock = 0;
+    uint64_t phase = 0, times_in_phase = 0;  ///< in which it came last
+  };
+  struct Passed {
+    uint32_t cta_rank = 0, warp = 0, lanes = 0;  ///< who has waited
+    int64_t ended = 0;                           ///< the phase whose end they saw last; -1: they passed a fresh barrier
   };
   uint32_t initialised_by = 0;  ///< the mbarrier.init
   uint64_t phases = 0;          ///< that ended since
   bool invalidated = false;     ///< by mbarrier.inval: the word stays, as on an H200, but is no barrier
   std::vector<Signal> signals = {};
+  std::vector<Passed> passed = {};
 };
 
 /// Registers that warps of the CTA have given back (setmaxnreg), and who waits for some.

@@ -149,6 +149,7 @@ void Cluster::mbarrier_store(uint32_t address, uint64_t word, bool phase_complet
     return true;
   });
   for (Group* group : woken) {
+    mbarrier_passed(address, *group->warp, group->mask);
     {
       const InFrame registers(*group->warp, *group->frame);
       group->warp->set_predicate(group->wait.result, kAllLanes, group->mask);
@@ -158,15 +159,28 @@ void Cluster::mbarrier_store(uint32_t address, uint64_t word, bool phase_complet
 }
 
 void Cluster::mbarrier_signal(uint32_t address, const Origin& who, const char* what) {
-  auto& signals = cta_of(address).barrier_history[shared_offset(address)].signals;
-  for (auto& signal : signals)
+  BarrierHistory& history = cta_of(address).barrier_history[shared_offset(address)];
+  for (auto& signal : history.signals)
     if (signal.source == who.source && signal.cta_rank == who.cta_rank && signal.warp == who.warp &&
         signal.what == what) {
       ++signal.times;
       signal.last_clock = clock;
+      signal.times_in_phase = signal.phase == history.phases ? signal.times_in_phase + 1 : 1;
+      signal.phase = history.phases;
       return;
     }
-  signals.push_back({who.source, who.cta_rank, who.warp, what, 1, clock});
+  history.signals.push_back({who.source, who.cta_rank, who.warp, what, 1, clock, history.phases, 1});
+}
+
+void Cluster::mbarrier_passed(uint32_t address, const Warp& warp, uint32_t lanes) {
+  BarrierHistory& history = cta_of(address).barrier_history[shared_offset(address)];
+  const int64_t ended = static_cast<int64_t>(history.phases) - 1;
+  for (auto& passed : history.passed)
+    if (passed.cta_rank == warp.cta.rank && passed.warp == warp.index && passed.lanes == lanes) {
+      passed.ended = ended;
+      return;
+    }
+  history.passed.push_back({warp.cta.rank, warp.index, lanes, ended});
 }
 
 void Cluster::mbarrier_remotely(Warp& warp, int lane, uint32_t address, const char* what,

@@ -22,6 +22,9 @@ std::string describe_shared(const Grid& grid, uint32_t offset);
 /// What an mbarrier is in the middle of, and who has initialised and signalled it, each on a line of its own.
 std::string describe_mbarrier(const Cluster& cluster, uint32_t address, const std::string& new_line);
 
+/// What most likely keeps a group's wait on an mbarrier from ending; "" where nothing points anywhere.
+std::string likely_cause(const Cluster& cluster, const Group& group);
+
 /// How a frame came to be, the innermost call first: "in inner, called at file.cu:12 of outer".
 std::vector<std::string> describe_calls(const Cluster& cluster, const Frame& innermost);
 

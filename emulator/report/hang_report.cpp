@@ -62,9 +62,12 @@ std::string describe_loop(const Cluster& cluster, const Group& group) {
   return "runs a loop that changes nothing" + (asked.empty() ? "" : ", and asks again and again: " + asked);
 }
 
-std::string describe_mbarrier_wait(const Cluster& cluster, const Wait& wait) {
-  return fmt::format("waits for {}: the phase of parity {} to end; {}", describe_shared(cluster, wait.address),
-                     wait.parity, describe_mbarrier(cluster, wait.address, "\n=========           "));
+std::string describe_mbarrier_wait(const Cluster& cluster, const Group& group) {
+  const Wait& wait = group.wait;
+  const std::string cause = likely_cause(cluster, group);
+  return fmt::format("waits for {}: the phase of parity {} to end; {}{}{}", describe_shared(cluster, wait.address),
+                     wait.parity, describe_mbarrier(cluster, wait.address, "\n=========           "),
+                     cause.empty() ? "" : "\n=========           likely: ", cause);
 }
 
 std::string describe_barrier(const Cta& cta, const Wait& wait) {
@@ -111,7 +114,7 @@ std::string describe_wait(const Cluster& cluster, const Group& group) {
   const Cta& cta = group.warp->cta;
   switch (wait.kind) {
     case WaitKind::mbarrier:
-      return describe_mbarrier_wait(cluster, wait);
+      return describe_mbarrier_wait(cluster, group);
     case WaitKind::cta_barrier:
       return describe_barrier(cta, wait);
     case WaitKind::cluster_barrier:

@@ -69,9 +69,9 @@ def fills_too_early(stage, phase, at=EXPECT, who=LANE):
                 f"by block (0,0,0), {who}: mbarrier.arrive.expect_tx")
 
 
-def starves(parts):
+def starves(parts, *more):
     """In step03 the producer waits for a buffer, and everybody but the two roles for the end."""
-    return hangs(*waits(LANE, RING_WAIT_EMPTY, parts), "warps 0-1, lanes 0xfffffffe; warps 2-3, all lanes",
+    return hangs(*waits(LANE, RING_WAIT_EMPTY, parts), *more, "warps 0-1, lanes 0xfffffffe; warps 2-3, all lanes",
                  "waits for accumulator_full", f"warp 1, lane 0 at {{{RING_WAIT_FULL}}}", "waits for tile_full[0]")
 
 
@@ -385,13 +385,14 @@ MUTANTS = (
     Mutant("unedited", S3, (), race(GOOD, GOOD, GOOD)),
     Mutant("producer waits with the consumer's parity", S3,
            (Edit(RING_WAIT_EMPTY, r"xor\.b32 (%r\d+), (%r\d+), 1;", r"mov.b32 \1, \2;"),),
-           always(starves(missing("tile_empty[0]", "1 of 1 arrival missing")))),
+           always(starves(missing("tile_empty[0]", "1 of 1 arrival missing"), "likely: it loads next"))),
     Mutant("no wait for tile_empty", S3, (no_wait(RING_WAIT_EMPTY),),
            race(GOOD, fills_too_early(0, 0), seeds(ARRIVES_TOO_OFTEN, least=8))),
     Mutant("no wait for tile_full", S3, (no_wait(RING_WAIT_FULL),),
            race(GOOD, fills_too_early(0, 0), seeds(ARRIVES_TOO_OFTEN, least=8))),
     Mutant("producer's parity never flipped", S3, (never_flips(PRODUCER_FLIP),),
-           race(starves(missing("tile_empty[0]", "1 of 1 arrival missing", parity=1, phase=1)),
+           race(starves(missing("tile_empty[0]", "1 of 1 arrival missing", parity=1, phase=1),
+                        "likely: it passed here when the barrier was fresh, so phase 0 is next, of parity 0; it asks for parity 1"),
                 fills_too_early(0, 0), seeds(ARRIVES_TOO_OFTEN, least=8))),
     Mutant("consumer's parity never flipped", S3, (never_flips(CONSUMER_FLIP),),
            race(hangs(*waits(LANE, RING_WAIT_EMPTY, missing("tile_empty[0]", "1 of 1 arrival missing", parity=1, phase=1))),
@@ -444,7 +445,8 @@ MUTANTS = (
            always(mismatch("what arrived: K tiles 0 to 8 were lost: the sum started afresh at K tile 9 (fits 16 of 16"))),
     Mutant("a quarter of the bytes expected", S4, (expects(12288),),
            race(*2 * [hangs(f"warp 1, lane 0 at {{{RING_WAIT_FULL}}}", "waits for tile_full[0]",
-                            "36864 bytes more than were expected")],
+                            "36864 bytes more than were expected",
+                            "likely: expect_tx announces 36864 bytes fewer than the copies bring")],
                 seeds(hangs("bytes more than were expected"), least=8))),
     Mutant("no wait for tile_empty", S4, (no_wait(RING_WAIT_EMPTY),),
            race(hangs(*waits("warp 1, lane 0", RING_WAIT_FULL,
@@ -510,7 +512,8 @@ MUTANTS = (
            always(cluster_hangs(*waits(LANE, CLUSTER_WAIT_EMPTY, missing(EMPTY_0, "2 of 3 arrivals missing")),
                                 f"signalled so far: tcgen05.commit, CTA 0, warp 1, {{{CLUSTER_COMMIT}}}"))),
     Mutant("commit to those that share A", S6, (COMMIT_TO_SHARERS_OF_A,),
-           always(cluster_hangs(*waits(LANE, CLUSTER_WAIT_EMPTY, missing(EMPTY_0, "1 of 3 arrivals missing"))))),
+           always(cluster_hangs(*waits(LANE, CLUSTER_WAIT_EMPTY, missing(EMPTY_0, "1 of 3 arrivals missing")),
+                                "likely: 2 of 3 arrivals have come, by tcgen05.commit of CTA"))),
     Mutant("commit to those that share A, one round", S6, (COMMIT_TO_SHARERS_OF_A,),
            always(cluster_hangs(*waits(LANE, LAST_WAIT_EMPTY, missing(EMPTY_0, "1 of 3 arrivals missing")))),
            shape="256x512x256"),
