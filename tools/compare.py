@@ -8,11 +8,8 @@ import tempfile
 from pathlib import Path
 
 from tools import build
-from tools.rung import Case, execute
-from tools.terminal import Parser, Refusal, note, say
-
-SCHEDULE = "random:1"  # under the default one everything is done when it is issued, and nothing is ever in flight
-
+from tools.rung import SHOWN_SCHEDULE, Case, execute, rung_and_variant, sizes_of
+from tools.terminal import Parser, note, say
 
 def read_f32(path):
     """(rows, columns, the elements' bits) of a two-dimensional float32 .npy file."""
@@ -86,20 +83,17 @@ def command(arguments):
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--on", default="b200", help="as the rungs take it (default: b200)")
     options = parser.parse_args(arguments)
-    asked = [each.partition(":") for each in (options.first, options.second)]
-    names = [build.named(rung) + colon + variant for rung, colon, variant in asked]
+    asked = [rung_and_variant(each) for each in (options.first, options.second)]
+    names = [":".join(filter(None, each)) for each in asked]
     shape = options.shape or ("512x512x16" if any(name.startswith("step00") for name in names) else "512x512x512")
-    sizes = re.fullmatch(r"(\d+)x(\d+)x(\d+)", shape)
-    if not sizes:
-        raise Refusal(f"--shape {shape}: expected MxNxK, for example 512x512x512.")
+    sizes = sizes_of(shape)
     build.build(quiet=True, target="rungs")
 
-    schedule = os.environ.get("LADDER_SCHEDULE") or SCHEDULE
+    schedule = os.environ.get("LADDER_SCHEDULE") or SHOWN_SCHEDULE
     outcomes, matrices = [], []
     with tempfile.TemporaryDirectory(prefix="ladder-") as folder:
-        for index, name in enumerate(names):
-            rung, _, variant = name.partition(":")
-            case = Case(rung, *map(int, sizes.groups()), options.dtype, input=options.input, seed=options.seed, on=options.on,
+        for index, (name, (rung, variant)) in enumerate(zip(names, asked)):
+            case = Case(rung, *sizes, options.dtype, input=options.input, seed=options.seed, on=options.on,
                         variant=variant, schedule=schedule)
             out = Path(folder, f"{index}.npy")
             outcome = execute(case, out=out)

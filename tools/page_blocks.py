@@ -25,12 +25,10 @@ import subprocess
 import sys
 
 from tools import build, instructions, sass, toolkit, trace_picture
-from tools.rung import Case, execute
+from tools.rung import SHOWN_SCHEDULE, Case, execute, rung_and_variant
 from tools.terminal import Refusal, note
 from tools.timeline import VIRTUAL_TIME
 from tools.trace import case_of, traced
-
-SCHEDULE = "random:1"  # of the counters: the default one does everything at once, so that nothing is ever in flight
 
 
 def fenced(lines, language=""):
@@ -123,14 +121,13 @@ def counters(asked):
         raise Refusal(f"<!-- counters: {asked} -->: expected two rungs or more and a shape, as tools/page_blocks.py shows.")
     columns = {}
     for each in words[1].split():
-        name, _, variant = each.partition(":")
-        name = build.named(name)
-        outcome = execute(Case(name, *map(int, words.group(2, 3, 4)), variant=variant, schedule=SCHEDULE))
+        name, variant = rung_and_variant(each)
+        outcome = execute(Case(name, *map(int, words.group(2, 3, 4)), variant=variant, schedule=SHOWN_SCHEDULE))
         if not outcome.good:
             raise Refusal(f"<!-- counters: {asked} -->: {each} ended with exit status {outcome.status}. {outcome.text.strip()}")
         columns[f"{name} {variant}".strip()] = rows(outcome.counters)
     shape = "x".join(words.group(2, 3, 4))
-    table = [table_row(f"{shape}, schedule {SCHEDULE}", *columns), table_row("---", *["---:"] * len(columns))]
+    table = [table_row(f"{shape}, schedule {SHOWN_SCHEDULE}", *columns), table_row("---", *["---:"] * len(columns))]
     for row in next(iter(columns.values())):
         numbers = [column[row] for column in columns.values()]
         if any(numbers):

@@ -1,10 +1,9 @@
 """`ladder run`: every rung on a few shapes, or on one, with a verdict; or one rung with its own options."""
 
 import os
-import re
 
 from tools import build
-from tools.rung import Case, execute
+from tools.rung import Case, execute, sizes_of
 from tools.terminal import Parser, Progress, Refusal, note, say
 
 # Shapes for a first look: one tile, ragged in M and N, and a small language model's attention output while decoding.
@@ -88,10 +87,7 @@ def of_all(arguments):
     parser.add_argument("--shape", required=True)
     parser.add_argument("--dtype", default="f16", choices=["f16", "bf16"])
     options = parser.parse_args(arguments)
-    sizes = re.fullmatch(r"(\d+)x(\d+)x(\d+)", options.shape)
-    if not sizes:
-        raise Refusal(f"--shape {options.shape}: expected MxNxK, for example 512x512x512.")
-    return tuple(map(int, sizes.groups())), options.dtype
+    return sizes_of(options.shape), options.dtype
 
 
 def command(arguments):

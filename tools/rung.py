@@ -4,6 +4,7 @@ import functools
 import itertools
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -14,6 +15,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tools import build
+from tools.terminal import Refusal
+
+# For what is shown of a run. Under the default schedule everything is done when it is issued: nothing is ever in flight, and
+# hardly anybody waits. Under `latest` work is done only when every warp waits, in waves that no chip has.
+SHOWN_SCHEDULE = "random:1"
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,20 @@ class Case:
 
     def but(self, **changes):
         return replace(self, **changes)
+
+
+def sizes_of(shape, example="512x512x512"):
+    """M, N and K of an option --shape."""
+    sizes = re.fullmatch(r"(\d+)x(\d+)x(\d+)", shape)
+    if not sizes:
+        raise Refusal(f"--shape {shape}: expected MxNxK, for example {example}.")
+    return tuple(map(int, sizes.groups()))
+
+
+def rung_and_variant(text):
+    """`step06` or `step06:2x1`: the rung's whole name, and the variant or ""."""
+    name, _, variant = text.partition(":")
+    return build.named(name), variant
 
 
 @functools.lru_cache(maxsize=None)

@@ -84,22 +84,25 @@ def timed(command, environment):
     return time.monotonic() - begin
 
 
+def measured(name, what, command, environment, runs, limit):
+    """A command's figure; its first run warms the file cache and does not count."""
+    seconds = [timed(command, environment) for _ in range(runs + 1)][1:]
+    note(f"{name}: {' '.join(f'{each:.2f}' for each in seconds)} s")
+    return [{"what": what, "seconds": spread(seconds), "limit_seconds": limit}]
+
+
 def measure_all():
     command = [sys.executable, str(build.ROOT / "ladder"), "run", "--shape", ALL_SHAPE]
-    runs = [timed(command, dict(os.environ)) for _ in range(ALL_RUNS + 1)][1:]
-    note(f"all rungs at {ALL_SHAPE}: {' '.join(f'{run:.2f}' for run in runs)} s")
-    return [{"what": f"./ladder run of all rungs at {ALL_SHAPE} (step00 at K = 16), each checked", "seconds": spread(runs),
-             "limit_seconds": ALL_LIMIT_S}]
+    return measured(f"all rungs at {ALL_SHAPE}", f"./ladder run of all rungs at {ALL_SHAPE} (step00 at K = 16), each checked",
+                    command, dict(os.environ), ALL_RUNS, ALL_LIMIT_S)
 
 
 def measure_thrust():
     build.build(quiet=True, target="thrust_benchmark")
     environment = {**os.environ, "LADDER_CHIP": "b200", "LD_LIBRARY_PATH": str(build.FOLDER / "lib")}
     command = [str(build.FOLDER / "tests" / "benchmarks" / "thrust_benchmark"), str(THRUST_KEYS)]
-    runs = [timed(command, environment) for _ in range(THRUST_RUNS + 1)][1:]
-    note(f"thrust: {' '.join(f'{run:.2f}' for run in runs)} s")
-    return [{"what": f"thrust::reduce and thrust::sort of {THRUST_KEYS} random 32-bit keys, whole process, both checked",
-             "seconds": spread(runs), "limit_seconds": THRUST_LIMIT_S}]
+    return measured("thrust", f"thrust::reduce and thrust::sort of {THRUST_KEYS} random 32-bit keys, whole process, both checked",
+                    command, environment, THRUST_RUNS, THRUST_LIMIT_S)
 
 
 def measure_build():

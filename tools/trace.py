@@ -7,13 +7,10 @@ import re
 from pathlib import Path
 
 from tools import build, trace_events, trace_picture
-from tools.rung import Case, execute
+from tools.rung import SHOWN_SCHEDULE, Case, execute, sizes_of
 from tools.terminal import Parser, Refusal, note, plural, say
 from tools.timeline import VIRTUAL_TIME, one_launch
 
-# In the earliest schedule everything happens when it is issued: nothing is ever under way, and hardly anybody waits. In the
-# latest one operations happen only when every warp waits, in waves that no chip has.
-SCHEDULE = "random:1"
 K_TILES = 10  # the ring of 4 stages two and a half times
 
 
@@ -27,12 +24,10 @@ def default_shape(name, variant=""):
 
 
 def case_of(name, shape, schedule, variant=""):
-    sizes = re.fullmatch(r"(\d+)x(\d+)x(\d+)", shape)
-    if not sizes:
-        raise Refusal(f"--shape {shape}: expected MxNxK, for example {default_shape(name)}.")
+    sizes = sizes_of(shape, example=default_shape(name))
     if not re.fullmatch(r"earliest|latest|random(:\d+)?", schedule):
         raise Refusal(f"--schedule {schedule}: expected earliest, latest, random or random:SEED.")
-    return Case(name, *map(int, sizes.groups()), schedule=schedule, variant=variant)
+    return Case(name, *sizes, schedule=schedule, variant=variant)
 
 
 def traced(case):
@@ -61,8 +56,8 @@ def command(arguments):
     parser.add_argument("rung", metavar="stepNN")
     parser.add_argument("--shape", metavar="MxNxK", help="default: a tile, or those of a cluster, and some K tiles")
     parser.add_argument("--variant", default="", metavar="NAME", help="as the rung takes it")
-    parser.add_argument("--schedule", default=SCHEDULE, metavar="WHEN",
-                        help=f"when asynchronous work is done: earliest, latest or random:SEED (default: {SCHEDULE})")
+    parser.add_argument("--schedule", default=SHOWN_SCHEDULE, metavar="WHEN",
+                        help=f"when asynchronous work is done: earliest, latest or random:SEED (default: {SHOWN_SCHEDULE})")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--cta", type=int, metavar="I", help="that CTA alone, counted cluster by cluster (default: all; the "
                        "picture shows the first)")

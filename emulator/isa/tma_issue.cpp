@@ -167,7 +167,7 @@ void issue_load(Warp& warp, int lane, const std::vector<Destination>& to, Load l
 void complete_bytes(Cluster& cluster, uint32_t barrier, uint64_t bytes, const Origin& who) {
   mbarrier::Outcome outcome =
       mbarrier::complete_tx(cluster.mbarrier_word(barrier, Access::atomic), static_cast<uint32_t>(bytes));
-  cluster.mbarrier_signal(barrier, who, "bytes of a copy");
+  cluster.mbarrier_signal(barrier, who, mbarrier::kBytesOfACopy);
   cluster.mbarrier_store(barrier, outcome.word, outcome.completed);
 }
 

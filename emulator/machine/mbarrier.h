@@ -11,6 +11,9 @@ namespace emu::mbarrier {
 
 inline constexpr int64_t kMaxCount = (1 << 20) - 1;  ///< arrivals, and bytes either way
 
+/// How reports call a copy's bytes among the signals of a barrier; all others are arrivals, or counts set by threads.
+inline constexpr const char* kBytesOfACopy = "bytes of a copy";
+
 /// What the object refuses. The report adds which barrier it is and what happened to it.
 struct Fault : Trap {
   using Trap::Trap;

@@ -15,7 +15,9 @@ namespace {
 
 using Signal = BarrierHistory::Signal;
 
-constexpr const char* kBytes = "bytes of a copy";
+bool is_copy(const Signal& signal) {
+  return signal.what == std::string_view(mbarrier::kBytesOfACopy);
+}
 
 std::string who(const Cluster& cluster, const Signal& signal) {
   return fmt::format("{}{}warp {}", signal.what,
@@ -78,7 +80,7 @@ std::string bytes_cause(const BarrierHistory& history, int64_t missing) {
         "lies outside the tensor too",
         -missing);
   const bool some = std::any_of(history.signals.begin(), history.signals.end(), [&](const Signal& signal) {
-    return signal.what == std::string_view(kBytes) && signal.phase == history.phases;
+    return is_copy(signal) && signal.phase == history.phases;
   });
   return some ? fmt::format("expect_tx announces {} bytes more than the copies bring, or one of them goes elsewhere",
                             missing)
@@ -90,7 +92,7 @@ std::string arrivals_cause(const Cluster& cluster, const BarrierHistory& history
                            const mbarrier::State& state) {
   std::vector<const Signal*> come, left_out;
   for (const Signal& signal : history.signals) {
-    if (signal.what == std::string_view(kBytes)) continue;
+    if (is_copy(signal)) continue;
     if (signal.phase == history.phases) come.push_back(&signal);
     if (signal.phase + 1 == history.phases) left_out.push_back(&signal);
   }
