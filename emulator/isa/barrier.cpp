@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "emulator/hazards/hazards.h"
 #include "emulator/isa/families.h"
 #include "emulator/machine/cluster.h"
 
@@ -113,23 +114,37 @@ void bind_barrier(Binder& binder) {
   out.execute = execute_barrier;
 }
 
-Flow execute_fence(Warp&, const Instruction&) {
+// Instruction::modifiers of a fence.
+constexpr uint64_t kProxyFence = 1, kInitFence = 2, kMemoryFence = 4;
+
+Flow execute_fence(Warp& warp, const Instruction& instruction) {
+  auto* const hazards = warp.cta.cluster.hazards.get();
+  if (!hazards) return Flow::next;
+  if (instruction.modifiers & kProxyFence) hazards->proxy_fence(warp, warp.active);
+  if (instruction.modifiers & kInitFence) hazards->init_fence(warp, warp.active);
+  if (instruction.modifiers & kMemoryFence) hazards->memory_fence(warp, warp.active);
   return Flow::next;
 }
 
 /// What the CTA's threads did to other CTAs' mbarriers is done before what follows the fence.
-Flow execute_release_fence(Warp& warp, const Instruction&) {
+Flow execute_release_fence(Warp& warp, const Instruction& instruction) {
   warp.cta.cluster.complete_remote(warp.cta);
-  return Flow::next;
+  return execute_fence(warp, instruction);
 }
 
 /// Memory here is sequentially consistent within a cluster, and between clusters visible operations pass one at a time;
 /// so a fence orders nothing that was not in order. One of gpu or sys scope is itself admitted in order.
 void bind_fence(Binder& binder) {
+  binder.out.modifiers = kMemoryFence;
   while (!binder.next().empty()) {
     std::string_view modifier = binder.take_next();
     if (modifier == "gpu" || modifier == "sys" || modifier == "gl") binder.out.visible = true;
+    if (modifier == "async" || modifier.starts_with("async::generic")) binder.out.modifiers = kProxyFence;
+    if (modifier == "mbarrier_init") binder.out.modifiers = kInitFence;
+    if (modifier == "alias" || modifier.starts_with("tensormap")) binder.out.modifiers = 0;
   }
+  // Of global memory alone: nothing that these rules watch.
+  if (binder.source.has("proxy") && binder.source.has("global")) binder.out.modifiers = 0;
   if (binder.source.has("mbarrier_init")) binder.out.visible = false;
   bool proxies = binder.source.has("proxy") || binder.source.has("mbarrier_init");
   binder.out.execute = proxies ? execute_fence : execute_release_fence;

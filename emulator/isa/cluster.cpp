@@ -4,6 +4,7 @@
 // that code for clusters runs there too.
 
 #include "emulator/machine/cluster.h"
+#include "emulator/hazards/hazards.h"
 #include "emulator/isa/families.h"
 #include "emulator/machine/grid.h"
 
@@ -17,6 +18,7 @@ Flow execute_arrive(Warp& warp, const Instruction& instruction) {
   Cluster& cluster = warp.cta.cluster;
   if (!cluster.grid.explicit_cluster) return Flow::next;
   if (!(instruction.modifiers & kRelaxed)) cluster.complete_remote(warp.cta);
+  if (cluster.hazards) cluster.hazards->arrives_at_cluster_barrier(warp, warp.active, instruction.modifiers & kRelaxed);
   uint32_t mask = warp.group->mask;
   return cluster.cluster_arrive(warp, warp.active, warp.group->pc + 1) == mask ? Flow::parked : Flow::next;
 }

@@ -98,8 +98,11 @@ void issue(Warp& warp, const Instruction& instruction, int lane) {
   Origin who = cluster.origin(warp, lane);
   warp.counters.bytes_into_shared += bytes;
   Cluster::Times times = cluster.draw_times();
+  const auto announced = announce_bytes(warp, lane, barrier);
   cluster.at(times.show, cluster.cta_of(to), who, {.signal = barrier}, [=, &cluster] {
     if (cluster.drops(cluster.cta_of(to), who, "an asynchronous store")) return;
+    bytes_shown(cluster, announced, hazards::Kind::store_async, cluster.cta_of(to), barrier,
+                {{shared_offset(to), bytes}});
     std::byte* place = cluster.shared(to, bytes, Access::write);
     if (operation == Operation::store) {
       std::memcpy(place, value.data(), bytes);

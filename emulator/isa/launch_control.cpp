@@ -72,7 +72,10 @@ void ask(Warp& warp, const Instruction& instruction, int lane) {
   cluster.trace(who, "cancel", {cancelled.has_value(), cancelled.value_or(0)});
   for (Cta* cta : to)
     cluster.at(cluster.draw_times().show, *cta, who, {.signal = cta->rank << 24 | barrier},
-               [&cluster, cta, response, barrier, words, who] {
+               [&cluster, cta, response, barrier, words, who,
+                announced = announce_bytes(warp, lane, cta->rank << 24 | barrier)] {
+                 bytes_shown(cluster, announced, hazards::Kind::launch_control, *cta, cta->rank << 24 | barrier,
+                             {{response, kResponseBytes}});
                  std::memcpy(cluster.shared(cta->rank << 24 | response, kResponseBytes, Access::write), words.data(),
                              kResponseBytes);
                  complete_bytes(cluster, cta->rank << 24 | barrier, kResponseBytes, who);

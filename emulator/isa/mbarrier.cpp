@@ -2,8 +2,11 @@
 
 #include "emulator/machine/mbarrier.h"
 
+#include <bit>
+
 #include <fmt/format.h>
 
+#include "emulator/hazards/hazards.h"
 #include "emulator/isa/families.h"
 #include "emulator/machine/cluster.h"
 #include "emulator/machine/device.h"
@@ -38,8 +41,8 @@ void bind_space(Binder& binder) {
 }
 
 void take_semantics(Binder& binder) {
-  binder.take_any({"release", "acquire", "relaxed"});
-  binder.take_any({"cta", "cluster"});
+  if (binder.take_any({"release", "acquire", "relaxed"}) == "relaxed") binder.out.order |= Instruction::kRelaxed;
+  if (binder.take_any({"cta", "cluster"}) == "cluster") binder.out.order |= Instruction::kWide;
   binder.take("b64");
 }
 
@@ -51,6 +54,7 @@ Flow execute_init(Warp& warp, const Instruction& instruction) {
     cluster.mbarrier_word(address, Access::write);
     cluster.mbarrier_store(address, mbarrier::init(count), false);
     cluster.cta_of(address).barrier_history[shared_offset(address)] = {.initialised_by = cluster.origin(warp).source};
+    if (cluster.hazards) cluster.hazards->barrier_initialised(warp, lane, address);
     cluster.trace(cluster.origin(warp, lane), "mbarrier_init", {address, count});
   });
   return Flow::next;
@@ -71,9 +75,24 @@ Flow execute_inval(Warp& warp, const Instruction& instruction) {
                  "PTX ISA, mbarrier.inval");
     // The word stays: an H200 keeps the state of a live barrier apart and writes it down only now.
     cluster.cta_of(address).barrier_history[shared_offset(address)].invalidated = true;
+    if (cluster.hazards) cluster.hazards->barrier_invalidated(warp, lane, address);
     cluster.note_effect();
   });
   return Flow::next;
+}
+
+/// For the hazard rules: what the lanes that arrive on barriers of their own CTA release, barrier by barrier.
+void hand_over(Warp& warp, const Instruction& instruction) {
+  hazards::Hazards& hazards = *warp.cta.cluster.hazards;
+  for (uint32_t left = warp.active; left != 0;) {
+    const uint32_t address = barrier_address(warp, instruction, std::countr_zero(left));
+    uint32_t lanes = 0;
+    for_lanes(left, [&](int lane) { lanes |= uint32_t{barrier_address(warp, instruction, lane) == address} << lane; });
+    left &= ~lanes;
+    if (shared_rank(address) != warp.cta.rank) continue;
+    hazards.used(warp, lanes, address);
+    hazards.signalled(address, hazards.release(warp, lanes, address, instruction.order));
+  }
 }
 
 /// operand 0: state token (or none), 1: count or bytes (absent: 1).
@@ -93,6 +112,7 @@ Flow execute_arrive(Warp& warp, const Instruction& instruction) {
       if (barrier.address == address) return barrier;
     return barriers.emplace_back(Together{address, word});
   };
+  if (cluster.hazards) hand_over(warp, instruction);
   for_lanes(warp.active, [&](int lane) {
     cluster.act_as(cluster.origin(warp, lane));
     uint32_t address = barrier_address(warp, instruction, lane);
@@ -168,6 +188,18 @@ Flow execute_tx(Warp& warp, const Instruction& instruction) {
 // Instruction::modifiers of waits.
 constexpr uint64_t kTry = 1, kParity = 2;
 
+/// For the hazard rules: lanes that wait for a phase whose parity came round again while they did not look.
+void look_for_lag(Warp& warp, uint32_t address, uint32_t lanes, uint32_t parity) {
+  const BarrierHistory& history = warp.cta.barrier_history[shared_offset(address)];
+  for (const auto& passed : history.passed) {
+    if (passed.cta_rank != warp.cta.rank || passed.warp != warp.index || passed.lanes != lanes || passed.ended < 0)
+      continue;
+    const auto seen = static_cast<uint64_t>(passed.ended);
+    if (history.phases >= seen + 3 && (seen + 1) % 2 == parity)
+      warp.cta.cluster.hazards->waits_behind(warp, lanes, address, history.phases, seen);
+  }
+}
+
 /// operand 0: result predicate, 1: parity or state token. PTX ISA, "mbarrier.test_wait / mbarrier.try_wait".
 Flow execute_wait(Warp& warp, const Instruction& instruction) {
   Cluster& cluster = warp.cta.cluster;
@@ -199,7 +231,15 @@ Flow execute_wait(Warp& warp, const Instruction& instruction) {
     if (over) done |= 1u << lane;
     add(over ? passed : waiting, address, parity, lane);
   });
-  for (const Waiting& wait : passed) cluster.mbarrier_passed(wait.address, warp, wait.lanes);
+  if (cluster.hazards)
+    for (const auto* list : {&passed, &waiting})
+      for (const Waiting& wait : *list) cluster.hazards->used(warp, wait.lanes, wait.address);
+  if (cluster.hazards)
+    for (const Waiting& wait : waiting) look_for_lag(warp, wait.address, wait.lanes, wait.parity);
+  for (const Waiting& wait : passed) {
+    cluster.mbarrier_passed(wait.address, warp, wait.lanes);
+    if (cluster.hazards) cluster.hazards->passed(wait.address, warp, wait.lanes, instruction.order);
+  }
   // try_wait may give up for no reason (PTX ISA): the random schedule does, now and then.
   bool gives_up = (instruction.modifiers & kTry) && !waiting.empty() && cluster.schedule() == Schedule::random &&
                   cluster.draw() % 16 == 0;

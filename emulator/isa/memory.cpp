@@ -10,6 +10,7 @@
 #include <string>
 #include <type_traits>
 
+#include "emulator/hazards/hazards.h"
 #include "emulator/isa/families.h"
 #include "emulator/isa/lanes.h"
 #include "emulator/isa/memory_access.h"
@@ -119,6 +120,11 @@ Flow store_zeros(Warp& warp, const Instruction& instruction) {
                  fmt::format("st.bulk at generic address {:#x}, which is not in shared memory", address),
                  "PTX ISA, st.bulk: a generic address must be in .shared::cta");
     std::memset(at, 0, bytes);
+    if (cluster.hazards) {
+      uint64_t where[kLanes] = {};
+      where[lane] = address - (is_shared(address) ? kSharedWindow : 0);
+      cluster.hazards->threads(warp, 1u << lane, where, static_cast<uint32_t>(bytes), Access::write, 0);
+    }
   });
   return Flow::next;
 }

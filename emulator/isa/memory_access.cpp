@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "emulator/hazards/hazards.h"
 #include "emulator/isa/lanes.h"
 #include "emulator/machine/address.h"
 #include "emulator/machine/cluster.h"
@@ -93,6 +94,20 @@ bool resolve_together(Warp& warp, MemorySpace space, const uint64_t (&address)[k
   return true;
 }
 
+/// The lanes that reach shared memory.
+void tell_hazards(Warp& warp, MemorySpace space, const uint64_t (&address)[kLanes], uint32_t bytes, Access access) {
+  uint64_t in_shared[kLanes] = {};
+  uint32_t lanes = 0;
+  for_lanes(warp.active, [&](int lane) {
+    if (space == MemorySpace::generic && !is_shared(address[lane])) return;
+    in_shared[lane] = space == MemorySpace::generic ? address[lane] - kSharedWindow : address[lane];
+    lanes |= 1u << lane;
+  });
+  if (!lanes) return;
+  const uint8_t order = warp.program().code[warp.group->pc].order;
+  warp.cta.cluster.hazards->threads(warp, lanes, in_shared, bytes, access, order);
+}
+
 }  // namespace
 
 Qualifiers take_qualifiers(Binder& binder) {
@@ -114,12 +129,17 @@ Qualifiers take_qualifiers(Binder& binder) {
     }
   binder.take("weak");
   for (std::string_view order : {"volatile", "mmio", "relaxed", "acquire", "release", "acq_rel"})
-    if (binder.take(order)) out.strong = true;
+    if (binder.take(order)) {
+      out.strong = true;
+      if (order == "acquire" || order == "acq_rel") binder.out.order |= Instruction::kAcquire;
+      if (order == "release" || order == "acq_rel") binder.out.order |= Instruction::kRelease;
+    }
   std::string_view scope = binder.take_any({"cta", "cluster", "gpu", "sys"});
   out.narrow = scope == "cta" || scope == "cluster";
   // Old code polls with these, which do not look into L1.
   for (std::string_view cache : {"cg", "cv"})
     if (binder.take(cache)) out.strong = true;
+  if (out.strong) binder.out.order |= Instruction::kStrong;
   // Hints: they may change when data is fetched or evicted, never what is read.
   for (std::string_view hint : {"nc", "ca", "cs", "lu", "wb", "wt", "L1::evict_normal", "L1::evict_unchanged",
                                 "L1::evict_first", "L1::evict_last", "L1::no_allocate", "L2::evict_normal",
@@ -205,9 +225,14 @@ bool resolve(Warp& warp, MemorySpace space, const uint64_t (&address)[kLanes], u
     if (access != Access::read) warp.counters.bytes_to_global += lanes_in_global * bytes;
   }
   if (access == Access::write) warp.cta.cluster.note_effect();
-  if (resolve_together(warp, space, address, bytes, access, at)) return at[0] != at[1];
-  for_lanes(warp.active, [&](int lane) { at[lane] = door(warp, space, lane, address[lane], bytes, access); });
-  return false;
+  bool row = false;
+  if (resolve_together(warp, space, address, bytes, access, at))
+    row = at[0] != at[1];
+  else
+    for_lanes(warp.active, [&](int lane) { at[lane] = door(warp, space, lane, address[lane], bytes, access); });
+  if (warp.cta.cluster.hazards && (space == MemorySpace::shared || space == MemorySpace::generic))
+    tell_hazards(warp, space, address, bytes, access);
+  return row;
 }
 
 }  // namespace emu::isa

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "emulator/hazards/hazards.h"
 #include "emulator/isa/families.h"
 #include "emulator/isa/lanes.h"
 #include "emulator/isa/memory_access.h"
@@ -56,6 +57,7 @@ void tell_waiters(Warp& warp) {
 /// What one lane copies: `read` bytes, and zeros behind them up to `bytes`.
 struct Piece {
   std::byte* to;
+  uint32_t address;  ///< of it, shared::cluster
   const std::byte* from;
   uint32_t read, bytes;
 };
@@ -75,13 +77,26 @@ void show(std::span<const Piece> pieces, const std::byte* staging) {
   }
 }
 
+void tell_hazards(Warp& warp, std::span<const Piece> pieces, hazards::Issued* operation) {
+  if (!operation) return;
+  std::vector<hazards::Hazards::Bytes> ranges;
+  for (const Piece& piece : pieces) ranges.push_back({shared_offset(piece.address), piece.bytes});
+  warp.cta.cluster.hazards->shared(*operation, hazards::Kind::copy, warp.cta, ranges);
+}
+
 /// The bytes of the lanes in `lanes`, at times that the schedule chooses.
 void issue(Warp& warp, uint32_t lanes, std::span<const Piece> pieces) {
   Cluster& cluster = warp.cta.cluster;
+  hazards::IssuedPointer operation;
+  if (cluster.hazards) {
+    operation = cluster.hazards->issue(warp, -1);
+    cluster.hazards->completes_in_copy_group(*operation, warp, lanes);
+  }
   if (cluster.schedule() == Schedule::earliest) {
     std::byte staging[kLanes * 16];
     read(pieces, staging);
     show(pieces, staging);
+    tell_hazards(warp, pieces, operation.get());
     cluster.note_effect();
     return;
   }
@@ -97,8 +112,9 @@ void issue(Warp& warp, uint32_t lanes, std::span<const Piece> pieces) {
   const Cluster::Times times = cluster.draw_times();
   const Cluster::Order order{.chain = id, .copy = {.warp = &warp, .id = id}};
   cluster.at(times.read, warp.cta, who, order, [state] { read(state->pieces, state->staging); });
-  cluster.at(times.show, warp.cta, who, order, [state, &warp, id] {
+  cluster.at(times.show, warp.cta, who, order, [state, &warp, id, operation] {
     show(state->pieces, state->staging);
+    tell_hazards(warp, state->pieces, operation.get());
     warp.cta.cluster.note_effect();
     std::erase_if(warp.copies, [&](const PendingCopy& copy) { return copy.id == id; });
     tell_waiters(warp);
@@ -137,7 +153,10 @@ Flow copy(Warp& warp, const Instruction& instruction) {
   warp.active = active;
   Piece pieces[kLanes];
   size_t n = 0;
-  for_lanes(active, [&](int lane) { pieces[n++] = {to[lane], from[lane], length[lane], bytes}; });
+  for_lanes(active, [&](int lane) {
+    pieces[n++] = {to[lane], static_cast<uint32_t>(warp.address(instruction.address, lane)), from[lane], length[lane],
+                   bytes};
+  });
   issue(warp, active, {pieces, n});
   warp.counters.bytes_into_shared += n * bytes;
   return Flow::next;
@@ -159,6 +178,7 @@ void bind_copy(Binder& binder) {
   out.operand[0] = source.base;
   out.immediate = source.offset;
   out.modifiers = static_cast<uint64_t>(bytes);
+  out.order |= Instruction::kCopy;
   // Behind cp-size: src-size or a predicate, then a policy.
   if (binder.count() > 3 + (has_policy ? 1u : 0u)) {
     Slot slot = binder.input(3, 4);
@@ -168,6 +188,7 @@ void bind_copy(Binder& binder) {
 }
 
 Flow commit(Warp& warp, const Instruction&) {
+  if (auto* const hazards = warp.cta.cluster.hazards.get()) hazards->copies_committed(warp, warp.active);
   for_lanes(warp.active, [&](int lane) { ++warp.copy_groups[static_cast<size_t>(lane)]; });
   return Flow::next;
 }
@@ -175,6 +196,7 @@ Flow commit(Warp& warp, const Instruction&) {
 /// `immediate`: groups that may be under way; kAllCopies: everything must be done.
 Flow wait(Warp& warp, const Instruction& instruction) {
   const uint32_t allowed = static_cast<uint32_t>(instruction.immediate);
+  if (auto* const hazards = warp.cta.cluster.hazards.get()) hazards->copies_waited(warp, warp.active, allowed);
   uint32_t waiting = 0;
   for_lanes(warp.active, [&](int lane) {
     for (const PendingCopy& copy : warp.copies)
@@ -201,6 +223,11 @@ Flow arrive(Warp& warp, const Instruction& instruction) {
     if (!counted && !after) return;  // one more, and there it is
     if (!counted) cluster.mbarrier_store(address, mbarrier::expect_arrival(word), false);
     const Origin who = cluster.origin(warp, lane);
+    // What the arrival tells may be known to whoever waits from now on; that it comes later is seen to by the phase.
+    if (cluster.hazards) {
+      cluster.hazards->used(warp, 1u << lane, address);
+      cluster.hazards->signalled(address, cluster.hazards->release_copies(warp, lane));
+    }
     if (after)
       warp.arrivals.push_back(
           {.barrier = address, .lane = static_cast<uint32_t>(lane), .after = after, .source = who.source});

@@ -270,6 +270,7 @@ void bind(Binder& binder, bool reads) {
   if (!reads && binder.take("async")) return bind_reduce_async(binder);
   Qualifiers qualifiers = take_qualifiers(binder);
   qualifiers.strong = true;  // .relaxed is the default, at .gpu scope
+  binder.out.order |= Instruction::kStrong;
   binder.out.visible = qualifiers.visible();
   if (qualifiers.space != MemorySpace::generic && qualifiers.space != MemorySpace::global &&
       qualifiers.space != MemorySpace::shared)

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "emulator/hazards/hazards.h"
 #include "emulator/isa/families.h"
 #include "emulator/machine/cluster.h"
 #include "emulator/machine/decoder.h"
@@ -11,7 +12,17 @@
 namespace emu::isa {
 namespace {
 
-Flow execute_fence(Warp&, const Instruction&) {
+// Instruction::modifiers of a fence.
+constexpr uint64_t kAfter = 1;
+
+/// It orders nothing here that is not in order.
+Flow execute_fence(Warp& warp, const Instruction& instruction) {
+  if (auto* const hazards = warp.cta.cluster.hazards.get()) {
+    if (instruction.modifiers & kAfter)
+      hazards->after_thread_sync(warp, warp.active);
+    else
+      hazards->before_thread_sync(warp, warp.active);
+  }
   return Flow::next;
 }
 
@@ -30,8 +41,10 @@ void bind_tcgen05(Binder& binder) {
     bind_dealloc(binder);
   else if (binder.take("relinquish_alloc_permit"))
     bind_relinquish(binder);
-  else if (binder.take("fence::before_thread_sync") || binder.take("fence::after_thread_sync"))
-    out.execute = execute_fence;  // orders nothing here that is not in order; the hazard rules look at it
+  else if (binder.take("fence::before_thread_sync"))
+    out.execute = execute_fence;
+  else if (binder.take("fence::after_thread_sync"))
+    out.execute = execute_fence, out.modifiers = kAfter;
   else if (binder.take("ld"))
     bind_tensor_load(binder);
   else if (binder.take("st"))

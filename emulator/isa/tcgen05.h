@@ -5,9 +5,11 @@
 #include <functional>
 #include <string_view>
 
+#include "emulator/hazards/hazards.h"
 #include "emulator/isa/binder.h"
 #include "emulator/machine/cluster.h"
 #include "emulator/units/descriptor.h"
+#include "emulator/units/descriptor_operand.h"
 
 namespace emu::isa {
 
@@ -45,6 +47,12 @@ void check_columns(const CtaGroup& group, const Cta& executing, uint32_t first, 
 /// `read` takes what is in shared memory, `show` works on tensor memory.
 void issue_to_tensor_core(Warp& warp, int lane, const CtaGroup& group, std::function<void()> read,
                           std::function<void()> show);
+
+/// For the hazard rules: an operation that tcgen05.commit tracks, issued by `lane`; nullptr where nobody asks.
+hazards::IssuedPointer announce_tensor_work(Warp& warp, int lane);
+/// It reads an operand in the CTA's shared memory now.
+void tell_operand(Cta& cta, const hazards::IssuedPointer& operation, hazards::Kind kind,
+                  const MatrixDescriptor& descriptor, const OperandShape& shape);
 
 void bind_alloc(Binder& binder);  // tcgen05_alloc.cpp; each name has been taken
 void bind_dealloc(Binder& binder);

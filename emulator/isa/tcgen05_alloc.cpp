@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstring>
 
+#include "emulator/hazards/hazards.h"
 #include "emulator/isa/tcgen05.h"
 #include "emulator/machine/grid.h"
 
@@ -63,9 +64,14 @@ uint32_t result_address(const Warp& warp, const Instruction& instruction) {
   return static_cast<uint32_t>(address);
 }
 
-void leave_result(Cta& cta, uint32_t address, uint32_t first, uint32_t columns) {
+void leave_result(Warp& warp, uint32_t address, uint32_t first, uint32_t columns) {
+  Cta& cta = warp.cta;
   std::memcpy(cta.cluster.shared(address, 4, Access::write), &first, 4);
   cta.last_alloc_columns = columns;
+  if (auto* const hazards = cta.cluster.hazards.get()) {
+    hazards->warp_writes(warp, address, 4, hazards::Kind::alloc_slot);
+    hazards->tensor_allocated(warp, first, columns);
+  }
 }
 
 Flow wait_for_columns(Warp& warp, uint32_t columns) {
@@ -97,8 +103,8 @@ Flow alloc_pair(Warp& warp, uint32_t columns, uint32_t address) {
   Cluster& cluster = cta.cluster;
   const PairCall done = *call;
   peer.pair_allocs.erase(call);
-  leave_result(peer, done.address, *first, columns);
-  leave_result(cta, address, *first, columns);
+  leave_result(*done.group->warp, done.address, *first, columns);
+  leave_result(warp, address, *first, columns);
   cluster.trace(cluster.origin(*done.group->warp), "tmem_alloc", {*first, columns});
   cluster.trace(cluster.origin(warp), "tmem_alloc", {*first, columns});
   cluster.note_effect();
@@ -127,12 +133,13 @@ Flow execute_alloc(Warp& warp, const Instruction& instruction) {
   if (instruction.modifiers & kPair) return alloc_pair(warp, columns, address);
   std::optional<uint32_t> first = cta.tensor_memory.allocate(cta.owner, columns);
   if (!first) return wait_for_columns(warp, columns);
-  leave_result(cta, address, *first, columns);
+  leave_result(warp, address, *first, columns);
   cluster.trace(cluster.origin(warp), "tmem_alloc", {*first, columns});
   return Flow::next;
 }
 
-void free_columns(Cta& cta, const Warp& warp, uint32_t address, uint32_t columns) {
+void free_columns(Cta& cta, Warp& warp, uint32_t address, uint32_t columns) {
+  if (cta.cluster.hazards) cta.cluster.hazards->tensor_freed(warp, address, columns);
   cta.tensor_memory.release(cta.owner, address, columns);
   cta.cluster.note_effect();
   cta.cluster.trace(cta.cluster.origin(warp), "tmem_dealloc", {address, columns});

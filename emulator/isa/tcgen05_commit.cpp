@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "emulator/hazards/hazards.h"
 #include "emulator/isa/tcgen05.h"
 #include "emulator/machine/mbarrier.h"
 
@@ -70,12 +71,18 @@ void issue_commit(Warp& warp, const Instruction& instruction, int lane) {
     const uint64_t time = std::max(cluster.draw_times().show, complete);
     work.shown = std::max(work.shown, time);
     Cluster::Order order{.chain = commit_chain(warp, lane, shared_rank(barrier)), .signal = barrier};
+    std::shared_ptr<hazards::Hazards::Handover> handover;
+    if (cluster.hazards) {
+      cluster.hazards->used(warp, 1u << lane, barrier);
+      handover = std::make_shared<hazards::Hazards::Handover>(cluster.hazards->release_commit(warp, lane, barrier));
+    }
     if (work.number) order.after_chain = tensor_core_chain(group), order.after = work.number;
-    cluster.at(time, cta, who, order, [&cluster, barrier, who, operation] {
+    cluster.at(time, cta, who, order, [&cluster, barrier, who, operation, handover] {
       if (cluster.drops(cluster.cta_of(barrier), who, "a commit")) return;
       mbarrier::Outcome outcome = mbarrier::arrive(cluster.mbarrier_word(barrier, Access::atomic), 1);
       cluster.trace(who, "commit_shown", {operation, barrier});
       cluster.mbarrier_signal(barrier, who, "tcgen05.commit");
+      if (handover) cluster.hazards->signalled(barrier, *handover);
       cluster.mbarrier_store(barrier, outcome.word, outcome.completed);
     });
   }
@@ -87,6 +94,22 @@ Flow execute_commit(Warp& warp, const Instruction& instruction) {
 }
 
 }  // namespace
+
+hazards::IssuedPointer announce_tensor_work(Warp& warp, int lane) {
+  hazards::Hazards* const hazards = warp.cta.cluster.hazards.get();
+  if (!hazards) return nullptr;
+  auto operation = hazards->issue(warp, lane);
+  hazards->completes_with_commit(*operation, warp, lane);
+  return operation;
+}
+
+void tell_operand(Cta& cta, const hazards::IssuedPointer& operation, hazards::Kind kind,
+                  const MatrixDescriptor& descriptor, const OperandShape& shape) {
+  if (!operation) return;
+  std::vector<hazards::Hazards::Bytes> ranges;
+  for_each_piece(descriptor, shape, [&](uint64_t address, uint64_t bytes) { ranges.push_back({address, bytes}); });
+  cta.cluster.hazards->shared(*operation, kind, cta, ranges);
+}
 
 void issue_to_tensor_core(Warp& warp, int lane, const CtaGroup& group, std::function<void()> read,
                           std::function<void()> show) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -25,6 +26,7 @@ struct Copy {
   uint32_t lane = 0, column = 0;
   MatrixDescriptor source;
   std::array<CopiedRows, 2> rows;
+  hazards::IssuedPointer announced;
 };
 
 void read(Copy& copy) {
@@ -37,11 +39,30 @@ void read(Copy& copy) {
     const SharedWindow window{cta.window.data(), cta.cluster.grid.device.chip().shared_reserved_bytes,
                               cta.window_bytes};
     gather_copy(window, copy.source, copy.shape, copy.decompression, copy.rows[i]);
+    if (copy.announced) {
+      const CopyExtent extent = extent_of(copy.shape);
+      std::vector<hazards::Hazards::Bytes> ranges;
+      for (uint32_t row = 0; row < extent.rows; ++row)
+        for (uint32_t chunk = 0; chunk < extent.row_bytes / 16; ++chunk)
+          ranges.push_back(
+              {chunk_address(copy.source, {extent.rows, ElementType::e4m3, Major::k}, row * 2 + chunk), 16});
+      cta.cluster.hazards->shared(*copy.announced, hazards::Kind::copy_source, *copy.group.ctas[i], ranges);
+    }
   }
 }
 
 void write(const Copy& copy) {
   const CopyExtent extent = extent_of(copy.shape);
+  if (copy.announced)
+    for (uint32_t i = 0; i < copy.group.size; ++i) {
+      std::vector<hazards::Hazards::Cells> cells;
+      for (uint32_t row = 0; row < extent.rows; row += extent.rows < 16 ? 1 : 16)
+        for (uint32_t again = 0; again < extent.copies; ++again)
+          cells.push_back({copy.lane + copy_lane(copy.shape, row, again), std::min(extent.rows, 16u), copy.column,
+                           extent.row_bytes / 4});
+      Cta& cta = *copy.group.ctas[i];
+      cta.cluster.hazards->tensor(*copy.announced, hazards::Kind::tensor_copy, cta, cells);
+    }
   for (uint32_t i = 0; i < copy.group.size; ++i) {
     TensorMemory& tensor_memory = copy.group.ctas[i]->tensor_memory;
     for (uint32_t row = 0; row < extent.rows; ++row)
@@ -76,6 +97,7 @@ void issue_copy(Warp& warp, const Instruction& instruction, int lane) {
   copy->source = matrix_descriptor(warp, warp.scalar(instruction.operand[0], lane), "the source");
   Cluster& cluster = warp.cta.cluster;
   const Origin who = cluster.origin(warp, lane);
+  copy->announced = announce_tensor_work(warp, lane);
   cluster.trace(who, "tmem_copy", {copy->column, copy->source.start});
   issue_to_tensor_core(
       warp, lane, copy->group, [copy] { read(*copy); },
@@ -117,8 +139,14 @@ void issue_shift(Warp& warp, const Instruction& instruction, int lane) {
                "PTX ISA, tcgen05.shift: the lane of taddr must be aligned to 32");
   check_columns(group, warp.cta, column, kShiftColumns, "tcgen05.shift moves");
   Cluster& cluster = warp.cta.cluster;
-  issue_to_tensor_core(warp, lane, group, nullptr, [&cluster, &cta = warp.cta, group, first, column] {
+  const auto announced = announce_tensor_work(warp, lane);
+  issue_to_tensor_core(warp, lane, group, nullptr, [&cluster, &cta = warp.cta, group, first, column, announced] {
     check_columns(group, cta, column, kShiftColumns, "tcgen05.shift that was still under way moves");
+    if (announced) {
+      const hazards::Hazards::Cells cells{first, kShiftLanes, column, kShiftColumns};
+      for (uint32_t i = 0; i < group.size; ++i)
+        cluster.hazards->tensor(*announced, hazards::Kind::tensor_shift, *group.ctas[i], {&cells, 1});
+    }
     shift(group, first, column);
     cluster.note_effect();
   });

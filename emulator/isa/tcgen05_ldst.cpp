@@ -12,6 +12,7 @@
 #include <cstring>
 #include <map>
 
+#include "emulator/hazards/hazards.h"
 #include "emulator/isa/tcgen05.h"
 #include "emulator/isa/tensor_access.h"
 #include "emulator/units/tmem_layout.h"
@@ -101,7 +102,25 @@ void perform_store(Warp& warp, const PendingTensorAccess& pending) {
   warp.cta.cluster.note_effect();
 }
 
+void tell_hazards(Warp& warp, const PendingTensorAccess& pending) {
+  if (!pending.announced) return;
+  const TmemAccess access = access_of(*pending.instruction);
+  const uint32_t address = captured_address(pending);
+  const uint32_t lane = warp.index % 4 * 32 + (address >> 16) % 32, column = address & 0xFFFF;
+  std::vector<hazards::Hazards::Cells> cells;
+  if (access.shape == TmemShape::s16x32bx2) {
+    // Two runs of columns: one for each half of the warp's threads.
+    const uint32_t columns = access.repeat * (access.packed ? 2 : 1);
+    cells = {{lane, 16, column, columns}, {lane, 16, column + access.immediate, columns}};
+  } else {
+    cells = {{lane, lane_count(access.shape), column, column_span(access)}};
+  }
+  warp.cta.cluster.hazards->tensor(
+      *pending.announced, pending.is_load ? hazards::Kind::tensor_load : hazards::Kind::tensor_store, warp.cta, cells);
+}
+
 void perform(Warp& warp, const PendingTensorAccess& pending) {
+  tell_hazards(warp, pending);
   Origin outer = warp.cta.cluster.act_as({warp.cta.rank, warp.index, pending.source, -1});
   const InFrame registers(warp, *pending.frame);
   if (pending.is_load)
@@ -124,6 +143,11 @@ void issue(Warp& warp, PendingTensorAccess pending) {
   pending.source = cluster.origin(warp).source;
   pending.frame = warp.group->frame;
   pending.operation = cluster.new_operation();
+  if (cluster.hazards) {
+    pending.announced = cluster.hazards->issue(warp, -1);
+    cluster.hazards->completes_with_tensor_wait(*pending.announced, warp, pending.is_load);
+    if (pending.is_load) warp.unread.push_back({pending.instruction, pending.frame, pending.announced});
+  }
   uint32_t address;
   std::memcpy(&address, pending.captured.data(), sizeof address);
   cluster.trace(cluster.origin(warp), pending.is_load ? "tmem_load" : "tmem_store",
@@ -213,6 +237,10 @@ Flow execute_store(Warp& warp, const Instruction& instruction) {
 /// modifiers: 1 for wait::ld, 0 for wait::st. Loads and stores are carried out in issue order among their kind.
 Flow execute_wait(Warp& warp, const Instruction& instruction) {
   bool loads = instruction.modifiers;
+  if (warp.cta.cluster.hazards) {
+    warp.cta.cluster.hazards->tensor_waited(warp, loads, warp.active);
+    if (loads) warp.unread.clear();
+  }
   std::vector<PendingTensorAccess> due, left;
   for (PendingTensorAccess& pending : warp.pending)
     (pending.is_load == loads ? due : left).push_back(std::move(pending));
@@ -235,6 +263,21 @@ bool depends(const Warp& warp, const Instruction& instruction, const Instruction
 }
 
 }  // namespace
+
+void note_tensor_consumption(Warp& warp, const Instruction& instruction, uint32_t lanes) {
+  for (size_t i = warp.unread.size(); i-- > 0;) {
+    UnreadTensorLoad& load = warp.unread[i];
+    if (&*load.frame != &warp.frame() || &instruction == load.instruction ||
+        !depends(warp, instruction, *load.instruction))
+      continue;
+    warp.cta.cluster.hazards->tensor_consumed(warp, *load.announced, lanes);
+    // The lanes that have not got here yet are told by the next instruction that reads.
+    if ((lanes & warp.live) == warp.live) {
+      warp.unread.erase(warp.unread.begin(), warp.unread.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    }
+    return;
+  }
+}
 
 void resolve_tensor_dependencies(Warp& warp, const Instruction& instruction) {
   if (warp.strict()) return;

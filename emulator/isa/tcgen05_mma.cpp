@@ -24,6 +24,7 @@ void issue_mma(Warp& warp, const Instruction& instruction, int lane) {
     thread_local const auto scratch = std::make_unique<Mma>();
     Mma& mma = *scratch;
     decode_mma(warp, instruction, lane, mma);
+    mma.announced = announce_tensor_work(warp, lane);
     trace_mma(cluster, who, operation, mma);
     read_operands(mma);
     cluster.trace(who, "mma_read", {operation});
@@ -36,6 +37,7 @@ void issue_mma(Warp& warp, const Instruction& instruction, int lane) {
   }
   auto mma = std::make_shared<Mma>();
   decode_mma(warp, instruction, lane, *mma);
+  mma->announced = announce_tensor_work(warp, lane);
   trace_mma(cluster, who, operation, *mma);
   cluster.mma_started();
   issue_to_tensor_core(

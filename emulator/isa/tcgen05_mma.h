@@ -44,6 +44,7 @@ struct Mma {
   uint32_t sfa_column = 0, sfb_column = 0;
   bool a_in_tensor_memory = false;
   MatrixDescriptor a, b;
+  hazards::IssuedPointer announced;          ///< for the hazard rules
   std::array<uint32_t, 8> disabled_lanes{};  // of the even CTA, then of the odd one
   ZeroColumns zero_columns;
   std::array<std::array<std::byte, kLanes * kOperandBytesPerRow>, 2> a_dense;

@@ -54,6 +54,41 @@ void note_written(const Mma& mma) {
                "PTX ISA, tcgen05.alloc: contents are undefined");
 }
 
+/// For the hazard rules: the cells of D, A and the scale factors in every CTA of the group.
+void tell_cells(const Mma& mma) {
+  if (!mma.announced) return;
+  using Cells = hazards::Hazards::Cells;
+  const uint32_t columns = mma.layout.columns_per_part;
+  for (uint32_t i = 0; i < mma.group.size; ++i) {
+    Cta& cta = *mma.group.ctas[i];
+    std::vector<Cells> d, read;
+    for (uint32_t part = 0; part < mma.layout.parts; ++part)
+      for (uint32_t row = 0; row < mma.layout.rows; row += 16) {
+        const uint32_t lane = mma.d_lane + mma.layout.lane(row, part);
+        bool any = false;
+        for (uint32_t r = 0; r < 16; ++r) any = any || !mma.disabled(i, lane + r);
+        if (any) d.push_back({lane, 16, mma.d_column, columns});
+        if (mma.a_in_tensor_memory)
+          read.push_back({mma.a_lane + mma.layout.lane(row, part), 16, mma.a_column, kRow / 4});
+      }
+    if (block_scaled(mma.form.kind)) {
+      const uint32_t per_row = (mma.form.kind == MmaKind::mxf8f6f4 ? 32 : 64) / mma.form.block;
+      const auto factors = [&](uint32_t column, const ScaleFactors& of) {
+        for (uint32_t row = 0; row < of.rows; row += 16)
+          for (uint32_t factor = 0; factor < per_row; ++factor)
+            for (uint32_t copy = 0; copy < of.copies(); ++copy) {
+              const ScaleFactorPlace place = scale_factor_place(of, row, factor, copy);
+              read.push_back({place.lane / 16 * 16, 16, column + place.column, 1});
+            }
+      };
+      factors(mma.sfa_column, {mma.layout.rows, per_row, mma.shape.sfa_id, false});
+      factors(mma.sfb_column, {mma.shape.n, per_row, mma.shape.sfb_id, mma.layout.parts == 2});
+    }
+    if (!read.empty()) cta.cluster.hazards->tensor(*mma.announced, hazards::Kind::mma_source, cta, read);
+    cta.cluster.hazards->tensor(*mma.announced, hazards::Kind::mma, cta, d);
+  }
+}
+
 /// A of one CTA as part `part` of D meets it, 32 bytes a row, in shared memory's way or out of tensor memory into
 /// `scratch`: there A lies in the lanes of D's rows.
 const std::byte* a_rows(const Mma& mma, uint32_t cta, uint32_t part, std::byte* scratch) {
@@ -192,9 +227,11 @@ void read_operands(Mma& mma) {
                               cta.window_bytes};
     if (!mma.a_in_tensor_memory) {
       gather_operand(window, mma.a, a, "A", mma.a_dense[i].data());
+      tell_operand(*mma.group.ctas[i], mma.announced, hazards::Kind::mma_operands, mma.a, a);
       widen(padded_bits(mma.form.kind, a.type), a.rows, mma.a_dense[i].data());
     }
     gather_operand(window, mma.b, b, "B", b_dense + size_t{i} * b.rows * kRow);
+    tell_operand(*mma.group.ctas[i], mma.announced, hazards::Kind::mma_operands, mma.b, b);
   }
   widen(padded_bits(mma.form.kind, b.type), b.rows * mma.group.size, b_dense);
   // .ws: columns that are shifted, or zeros.
@@ -206,6 +243,7 @@ void read_operands(Mma& mma) {
 }
 
 void multiply(const Mma& mma) {
+  tell_cells(mma);
   note_written(mma);
   if (block_scaled(mma.form.kind) && mma.form.kind != MmaKind::mxf8f6f4)
     multiply_fp4(mma);

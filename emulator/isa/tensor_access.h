@@ -9,6 +9,9 @@ namespace emu {
 /// registers `instruction` reads or writes: the scoreboard.
 void resolve_tensor_dependencies(Warp& warp, const Instruction& instruction);
 
+/// For the hazard rules: `instruction` uses registers of tcgen05.ld in `lanes`, which are there by then.
+void note_tensor_consumption(Warp& warp, const Instruction& instruction, uint32_t lanes);
+
 /// Waits for the wgmma whose D `instruction` touches. False: the running group has been parked. In warpgroup.cpp.
 bool settle_wgmma(Warp& warp, const Instruction& instruction);
 

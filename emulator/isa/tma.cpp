@@ -25,6 +25,7 @@ Flow execute_wait_group(Warp& warp, const Instruction& instruction) {
   Cluster& cluster = warp.cta.cluster;
   bool reading = instruction.modifiers;
   uint64_t allowed = static_cast<uint64_t>(instruction.immediate);
+  if (cluster.hazards) cluster.hazards->bulk_groups_waited(warp, warp.active, allowed, reading);
   uint32_t waiting = 0;
   for_lanes(warp.active, [&](int lane) {
     if (!groups_done(warp, lane, allowed, reading)) waiting |= 1u << lane;

@@ -149,19 +149,50 @@ void issue_load(Warp& warp, int lane, const std::vector<Destination>& to, Load l
       in.trace(issuer, "tma_load_read", {load.operation});
     }
   };
+  std::vector<hazards::IssuedPointer> operations;
+  for (const Destination& each : to) operations.push_back(announce_bytes(warp, lane, each.barrier));
   auto state = std::make_shared<State>(std::move(load), std::vector<std::byte>(load.bytes), to.size());
   cluster.at(times.read, warp.cta, who, {}, [&cluster, state, who] { state->read_once(cluster, who); });
   for (size_t i = 0; i < to.size(); ++i) {
     uint64_t show = i == 0 ? times.show : cluster.draw_times(times.read).show;
-    cluster.at(show, *to[i].cta, who, {.signal = to[i].barrier}, [&cluster, state, who, bytes_in_flight, to = to[i]] {
-      state->read_once(cluster, who);
-      if (--state->missing == 0) cluster.load_ended(bytes_in_flight);
-      state->load.place(state->staging, *to.cta);
-      cluster.note_effect();
-      trace_shown(cluster, who, to, state->load.operation);
-      complete_bytes(cluster, to.barrier, state->load.bytes, who);
-    });
+    cluster.at(show, *to[i].cta, who, {.signal = to[i].barrier},
+               [&cluster, state, who, bytes_in_flight, to = to[i], announced = operations[i]] {
+                 state->read_once(cluster, who);
+                 if (--state->missing == 0) cluster.load_ended(bytes_in_flight);
+                 state->load.place(state->staging, *to.cta);
+                 if (announced) {
+                   Ranges ranges;
+                   state->load.ranges([&](uint32_t address, uint32_t bytes) { ranges.push_back({address, bytes}); });
+                   bytes_shown(cluster, announced, hazards::Kind::tma_load, *to.cta, to.barrier, ranges);
+                 }
+                 cluster.note_effect();
+                 trace_shown(cluster, who, to, state->load.operation);
+                 complete_bytes(cluster, to.barrier, state->load.bytes, who);
+               });
   }
+}
+
+Ranges box_ranges(const tma::Box& box, uint32_t offset) {
+  Ranges ranges;
+  box.visit_shared(offset, [&](uint32_t address, uint32_t bytes) { ranges.push_back({address, bytes}); });
+  return ranges;
+}
+
+hazards::IssuedPointer announce_bytes(Warp& warp, int lane, uint32_t barrier) {
+  hazards::Hazards* const hazards = warp.cta.cluster.hazards.get();
+  if (!hazards) return nullptr;
+  hazards->used(warp, 1u << lane, barrier);
+  auto operation = hazards->issue(warp, lane);
+  operation->record.kind = hazards::Kind::tma_load;
+  hazards->completes_on_barrier(*operation, barrier);
+  return operation;
+}
+
+void bytes_shown(Cluster& cluster, const hazards::IssuedPointer& operation, hazards::Kind kind, Cta& cta,
+                 uint32_t barrier, const Ranges& ranges) {
+  if (!operation) return;
+  cluster.hazards->bytes_arrived(barrier, *operation);
+  cluster.hazards->shared(*operation, kind, cta, ranges);
 }
 
 void complete_bytes(Cluster& cluster, uint32_t barrier, uint64_t bytes, const Origin& who) {
@@ -197,6 +228,14 @@ GroupTicket GroupTicket::issue(Warp& warp, int lane) {
   bulk.groups.back().reading++;
   bulk.groups.back().writing++;
   return {&warp, static_cast<uint32_t>(lane), bulk.oldest + bulk.groups.size() - 1};
+}
+
+hazards::IssuedPointer GroupTicket::reads_source() const {
+  hazards::Hazards* const hazards = warp->cta.cluster.hazards.get();
+  if (!hazards) return nullptr;
+  auto operation = hazards->issue(*warp, static_cast<int>(lane));
+  hazards->completes_in_bulk_group(*operation, *warp, static_cast<int>(lane), group, true);
+  return operation;
 }
 
 BulkGroups::Counts& GroupTicket::counts() const {

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "emulator/hazards/hazards.h"
 #include "emulator/isa/binder.h"
 #include "emulator/machine/cluster.h"
 #include "emulator/units/tma.h"
@@ -43,6 +44,8 @@ struct Load {
   std::function<void(std::span<std::byte>)> read;
   std::function<void(std::span<const std::byte>, Cta&)> place;
   uint64_t operation;  ///< for the trace
+  /// The shared bytes that `place` writes, for the hazard rules: calls visit(address, bytes).
+  std::function<void(const std::function<void(uint32_t, uint32_t)>&)> ranges;
 };
 /// "tma_load" in the trace, for each CTA that gets the bytes. `from`: of a tensor map its address and the box's
 /// coordinates; nothing for plain bytes.
@@ -58,6 +61,15 @@ void trace_shown(Cluster& cluster, const Origin& who, const Destination& to, uin
 uint64_t trace_store(Cluster& cluster, const Origin& who, uint32_t offset, uint64_t bytes, const TracedSource& to = {});
 void issue_load(Warp& warp, int lane, const std::vector<Destination>& to, Load load);
 
+/// For the hazard rules: what an operation touches of a CTA's shared memory.
+using Ranges = std::vector<hazards::Hazards::Bytes>;
+Ranges box_ranges(const tma::Box& box, uint32_t offset);
+/// Of a copy that tells `barrier` and has been issued by `lane`; nullptr where nobody asks.
+hazards::IssuedPointer announce_bytes(Warp& warp, int lane, uint32_t barrier);
+/// Its bytes are in `cta` now; before the barrier is told.
+void bytes_shown(Cluster& cluster, const hazards::IssuedPointer& operation, hazards::Kind kind, Cta& cta,
+                 uint32_t barrier, const Ranges& ranges);
+
 /// The mbarrier at this shared::cluster address gets its bytes.
 void complete_bytes(Cluster& cluster, uint32_t barrier, uint64_t bytes, const Origin& who);
 /// True when all but the `allowed` most recent committed groups of the lane are done (reading only, or altogether).
@@ -70,6 +82,8 @@ struct GroupTicket {
   uint64_t group;
 
   static GroupTicket issue(Warp& warp, int lane);
+  /// For the hazard rules: the operation's read of its source; nullptr where nobody asks.
+  hazards::IssuedPointer reads_source() const;
   BulkGroups::Counts& counts() const;
   /// Of the events that read the source and that write the result.
   Cluster::Order reading(uint64_t chain) const {

@@ -26,7 +26,11 @@ void issue_bulk_load(Warp& warp, const Instruction& instruction, int lane) {
   auto place = [offset](std::span<const std::byte> staging, Cta& cta) {
     tma::bulk_write_shared(window_of(cta), offset, staging);
   };
-  issue_load(warp, lane, to, {bytes, read, place, trace_load(cluster, cluster.origin(warp, lane), to, offset, bytes)});
+  auto ranges = [offset, bytes](const std::function<void(uint32_t, uint32_t)>& visit) {
+    visit(offset, static_cast<uint32_t>(bytes));
+  };
+  issue_load(warp, lane, to,
+             {bytes, read, place, trace_load(cluster, cluster.origin(warp, lane), to, offset, bytes), ranges});
 }
 
 void issue_bulk_store(Warp& warp, const Instruction& instruction, int lane) {
@@ -51,7 +55,11 @@ void issue_bulk_store(Warp& warp, const Instruction& instruction, int lane) {
   auto staging = std::make_shared<std::vector<std::byte>>(bytes);
   uint64_t chain = cluster.new_chain();
   cluster.at(times.read, warp.cta, who, ticket.reading(chain),
-             [&cluster, staging, &from, offset, ticket, who, operation] {
+             [&cluster, staging, &from, offset, ticket, who, operation, reads = ticket.reads_source()] {
+               if (reads) {
+                 const hazards::Hazards::Bytes range{offset, staging->size()};
+                 cluster.hazards->shared(*reads, hazards::Kind::tma_store, from, {&range, 1});
+               }
                tma::bulk_read_shared(source_window_of(from), offset, *staging);
                cluster.trace(who, "tma_store_read", {operation});
                ticket.read_done();
@@ -89,11 +97,16 @@ void issue_bulk_shared(Warp& warp, const Instruction& instruction, int lane) {
   uint64_t chain = cluster.new_chain();
   uint32_t signal = to.rank << 24 | shared_offset(barrier);
   mbarrier::need_plausible(cluster.mbarrier_word(signal, Access::atomic));
-  cluster.at(times.read, warp.cta, who, {chain}, [staging, &from, source] {
+  const auto reads = announce_bytes(warp, lane, signal), writes = announce_bytes(warp, lane, signal);
+  cluster.at(times.read, warp.cta, who, {chain}, [&cluster, staging, &from, source, reads, signal] {
+    // Its source may be used again when the barrier has been told.
+    bytes_shown(cluster, reads, hazards::Kind::bulk_read, from, signal, {{shared_offset(source), staging->size()}});
     tma::bulk_read_shared(source_window_of(from), shared_offset(source), *staging);
   });
   cluster.at(times.show, to, who, {chain, signal},
-             [&cluster, staging, &to, destination, signal, who, reduces, reduction, type] {
+             [&cluster, staging, &to, destination, signal, who, reduces, reduction, type, writes] {
+               bytes_shown(cluster, writes, hazards::Kind::tma_load, to, signal,
+                           {{shared_offset(destination), staging->size()}});
                if (reduces)
                  tma::bulk_reduce_shared(window_of(to), shared_offset(destination), reduction, type, *staging);
                else

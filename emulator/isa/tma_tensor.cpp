@@ -142,7 +142,11 @@ void issue_tensor_load(Warp& warp, const Instruction& instruction, int lane) {
   const uint64_t operation = trace_load(cluster, who, to, offset, boxes->bytes(), {map_address, boxes->coordinates()});
   if (cluster.schedule() == Schedule::earliest && to.size() == 1 && boxes->single()) {
     cluster.load_started(boxes->bytes());
+    const auto announced = announce_bytes(warp, lane, to[0].barrier);
     tma::load(boxes->shape(), cluster.global(), window_of(*to[0].cta), offset);
+    if (announced)
+      bytes_shown(cluster, announced, hazards::Kind::tma_load, *to[0].cta, to[0].barrier,
+                  box_ranges(boxes->shape(), offset));
     cluster.note_effect();
     cluster.load_ended(boxes->bytes());
     cluster.trace(who, "tma_load_read", {operation});
@@ -157,7 +161,10 @@ void issue_tensor_load(Warp& warp, const Instruction& instruction, int lane) {
   auto place = [boxes, offset](std::span<const std::byte> staging, Cta& cta) {
     tma::place(boxes->shape(), staging, window_of(cta), offset);
   };
-  issue_load(warp, lane, to, {boxes->bytes(), read, place, operation});
+  auto ranges = [boxes, offset](const std::function<void(uint32_t, uint32_t)>& visit) {
+    boxes->shape().visit_shared(offset, visit);
+  };
+  issue_load(warp, lane, to, {boxes->bytes(), read, place, operation, ranges});
 }
 
 void issue_tensor_store(Warp& warp, const Instruction& instruction, int lane) {
@@ -178,7 +185,12 @@ void issue_tensor_store(Warp& warp, const Instruction& instruction, int lane) {
   const uint64_t operation = trace_store(cluster, who, offset, boxes->bytes(), {map_address, boxes->coordinates()});
   GroupTicket ticket = GroupTicket::issue(warp, lane);
   Cluster::Times times = cluster.draw_times();
+  const auto reads = ticket.reads_source();
+  const auto tell = [&cluster, boxes, offset, &from, reads] {
+    if (reads) cluster.hazards->shared(*reads, hazards::Kind::tma_store, from, box_ranges(boxes->shape(), offset));
+  };
   if (cluster.schedule() == Schedule::earliest && !reduces && boxes->single()) {
+    tell();
     tma::store(boxes->shape(), source_window_of(from), offset, cluster.global());
     cluster.note_effect();
     cluster.trace(who, "tma_store_read", {operation});
@@ -190,7 +202,8 @@ void issue_tensor_store(Warp& warp, const Instruction& instruction, int lane) {
   auto staging = std::make_shared<std::vector<std::byte>>(boxes->bytes());
   uint64_t chain = cluster.new_chain();
   cluster.at(times.read, warp.cta, who, ticket.reading(chain),
-             [&cluster, boxes, staging, &from, offset, ticket, who, operation] {
+             [&cluster, boxes, staging, &from, offset, ticket, who, operation, tell] {
+               tell();
                tma::collect(boxes->shape(), source_window_of(from), offset, *staging);
                cluster.trace(who, "tma_store_read", {operation});
                ticket.read_done();

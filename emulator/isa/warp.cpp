@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "emulator/hazards/hazards.h"
 #include "emulator/isa/families.h"
 #include "emulator/isa/float_format.h"
 #include "emulator/isa/lanes.h"
@@ -92,7 +93,10 @@ void bind_members(Binder& binder, size_t i) {
 
 // ---- bar.warp.sync --------------------------------------------------------------------------------------------------
 
-Flow nothing(Warp&, const Instruction&) {
+/// The lanes of a mask know what the others did before.
+Flow warp_barrier(Warp& warp, const Instruction& instruction) {
+  if (auto* const hazards = warp.cta.cluster.hazards.get())
+    for_masks(warp, instruction, [&](uint32_t, uint32_t lanes) { hazards->warp_synchronised(warp, lanes); });
   return Flow::next;
 }
 
@@ -365,7 +369,7 @@ constexpr Entry kEntries[] = {
 void bind_warp_barrier(Binder& binder) {
   if (!binder.take("sync")) binder.refuse(".sync is wanted");
   bind_members(binder, 0);
-  binder.out.execute = synchronised<nothing>;
+  binder.out.execute = synchronised<warp_barrier>;
 }
 
 std::span<const Entry> warp_entries() {

@@ -226,6 +226,15 @@ bool Warpgroup::issue(Warp& warp, const Instruction& instruction) {
   mma.d[w] = hold(warp, instruction, mma);
   mma.d[w]->last = number;
   mma.warps |= 1u << w;
+  if (hazards::Hazards* const hazards = cta_.cluster.hazards.get()) {
+    const auto part_of_warp = hazards->issue(warp, -1);
+    if (!mma.announced) {
+      mma.announced = part_of_warp;
+      hazards->completes_in_wgmma_group(*mma.announced, cta_.rank, first_warp_, number);
+    } else {
+      hazards->joins(*mma.announced, *part_of_warp);
+    }
+  }
   warp.counters.mmas++;
   if (mma.warps == 0xF) start(queue_[number - done_ - 1]);
   return true;
@@ -261,6 +270,15 @@ void Warpgroup::read(Wgmma& mma) {
   const SharedWindow window = window_of(cta_);
   if (!mma.a_in_registers) gather_operand(window, mma.a, {64, mma.form.a, mma.form.a_major}, "A", mma.a_dense.data());
   gather_operand(window, mma.b, {mma.form.n, mma.form.b, mma.form.b_major}, "B", mma.b_dense.data());
+  if (mma.announced) {
+    const auto tell = [&](const MatrixDescriptor& descriptor, const OperandShape& shape) {
+      std::vector<hazards::Hazards::Bytes> ranges;
+      for_each_piece(descriptor, shape, [&](uint64_t address, uint64_t bytes) { ranges.push_back({address, bytes}); });
+      cta_.cluster.hazards->shared(*mma.announced, hazards::Kind::wgmma_operands, cta_, ranges);
+    };
+    if (!mma.a_in_registers) tell(mma.a, {64, mma.form.a, mma.form.a_major});
+    tell(mma.b, {mma.form.n, mma.form.b, mma.form.b_major});
+  }
 }
 
 void Warpgroup::finish_first() {
@@ -326,6 +344,7 @@ bool Warpgroup::wait(Warp& warp, uint64_t pending) {
   if (mine.groups.size() <= pending) return true;
   const uint64_t number = mine.groups[mine.groups.size() - 1 - pending];
   if (!reach(warp, number)) return false;
+  if (cta_.cluster.hazards) cta_.cluster.hazards->wgmma_waited(warp, first_warp_, number);
   mine.groups.erase(mine.groups.begin(), mine.groups.end() - static_cast<std::ptrdiff_t>(pending));
   release(warp, number);
   return true;

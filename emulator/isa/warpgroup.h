@@ -18,6 +18,7 @@
 #include <memory>
 #include <vector>
 
+#include "emulator/hazards/hazards.h"
 #include "emulator/machine/cluster.h"
 #include "emulator/units/descriptor.h"
 #include "emulator/units/descriptor_operand.h"
@@ -57,6 +58,7 @@ struct Wgmma {
   uint32_t warps = 0;  ///< bit w: warp w of the warpgroup has issued it
   Origin who;
   uint64_t operation = 0;  ///< for the trace
+  hazards::IssuedPointer announced;
   enum class State : uint8_t { gathering, issued, read, done } state = State::gathering;
   std::array<std::shared_ptr<HeldAccumulator>, 4> d;
   std::array<std::byte, 64 * kOperandBytesPerRow> a_dense;

@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "emulator/hazards/hazards.h"
 #include "emulator/isa/tensor_access.h"
 #include "emulator/machine/grid.h"
 #include "emulator/report/fault_report.h"
@@ -29,6 +30,7 @@ void Cluster::start() {
     }
     trace({cta->rank, 0, grid.program.first_source, -1}, "cta_start", {cta->index.x, cta->index.y, cta->index.z});
   }
+  if (grid.device.options().check) hazards = std::make_unique<hazards::Hazards>(*this);
 }
 
 Group* Cluster::next_group() {
@@ -96,6 +98,7 @@ bool Cluster::run_group(Group& group) {
       if (instruction.visible && !running->admitted) return false;
       running->admitted = false;
       if (!warp.pending.empty() && !instruction.drains) resolve_tensor_dependencies(warp, instruction);
+      if (!warp.unread.empty() && !instruction.drains) note_tensor_consumption(warp, instruction, active);
       if (warp.registers_held && !instruction.drains && !settle_wgmma(warp, instruction)) return true;
       if (instruction.aligned && active != warp.live)
         throw Trap(
@@ -128,6 +131,7 @@ bool Cluster::run_group(Group& group) {
 }
 
 void Cluster::retire_lanes(Warp& warp, uint32_t lanes) {
+  if (hazards) hazards->lanes_exit(warp, lanes);
   warp.live &= ~lanes;
   note_effect();
   for (uint32_t join = 0; join < warp.joins.size(); ++join) {
@@ -148,6 +152,7 @@ void Cluster::retire_lanes(Warp& warp, uint32_t lanes) {
                        columns),
                    "PTX ISA, tcgen05.dealloc: all allocated tensor memory must be freed before the kernel exits");
       --live_ctas_;
+      if (hazards) hazards->cta_exits(cta);
       trace({cta.rank, 0, grid.program.first_source, -1}, "cta_exit");
     }
   } else {

@@ -28,6 +28,9 @@
 namespace emu {
 
 class Grid;
+namespace hazards {
+class Hazards;
+}
 
 /// Who issued something, for reports.
 struct Origin {
@@ -55,6 +58,9 @@ class Cluster {
   /// The clock as others may see it while this cluster runs: it will do nothing visible before.
   std::atomic<uint64_t> published_clock{0};
   std::vector<std::unique_ptr<Cta>> ctas;
+
+  /// The rules that the cluster's accesses are held to; nullptr: nobody asked (LADDER_CHECK).
+  std::unique_ptr<hazards::Hazards> hazards;
 
   // ---- memory doors -------------------------------------------------------------------------------------------------
   /// The bytes behind a shared::cluster address (own shared::cta addresses are such). Throws Trap.

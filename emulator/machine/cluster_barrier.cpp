@@ -5,6 +5,7 @@
 
 #include <bit>
 
+#include "emulator/hazards/hazards.h"
 #include "emulator/machine/cluster.h"
 
 namespace emu {
@@ -45,6 +46,7 @@ uint32_t Cluster::cluster_wait(Warp& warp, uint32_t lanes, uint32_t resume_pc) {
                kSource);
   arrival.unpaired &= ~lanes;
   uint32_t waiting = lanes & arrival.arrived;  // the others' phase has ended
+  if (hazards && lanes != waiting) hazards->leaves_cluster_barrier(warp, lanes & ~waiting);
   if (waiting) at_cluster_.push_back(&park(warp, waiting, {.kind = WaitKind::cluster_barrier}, resume_pc));
   return waiting;
 }
@@ -77,7 +79,11 @@ void Cluster::cluster_barrier_check() {
     }
   note_effect();
   trace(current_, "cluster_barrier", {threads});
-  for (Group* group : std::exchange(at_cluster_, {})) wake(*group);
+  if (hazards) hazards->cluster_barrier_ended();
+  for (Group* group : std::exchange(at_cluster_, {})) {
+    if (hazards) hazards->leaves_cluster_barrier(*group->warp, group->mask);
+    wake(*group);
+  }
 }
 
 }  // namespace emu

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -220,6 +221,8 @@ std::optional<Fault> Device::launch(const Kernel& kernel, const LaunchConfig& co
       std::max(last_end_ns_, static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()));
   std::optional<Fault> fault = grid.run();
   last_end_ns_ = grid.started_ns + nanoseconds(grid.counters().last_clock);
+  if (fault) findings_.fault(fault->report);
+  if (!options_.check_path.empty()) std::ofstream(options_.check_path) << findings_.json();
   if (!options_.counters_path.empty()) append_counters(options_.counters_path, grid);
   if (!options_.trace_path.empty()) append_trace(options_.trace_path, grid);
   return fault;

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/hazards/findings.h"
 #include "emulator/machine/chip.h"
 #include "emulator/machine/device_heap.h"
 #include "emulator/machine/global_memory.h"
@@ -101,6 +102,9 @@ class Device {
   void remark(const std::string& text);
   std::string take_remarks();
 
+  /// What the hazard rules have found.
+  hazards::Findings& findings() { return findings_; }
+
   /// How long so many cycles of the chip's clock take.
   uint64_t nanoseconds(uint64_t cycles) const;
 
@@ -126,6 +130,7 @@ class Device {
   std::string printed_;
   std::map<std::string, uint64_t> remarks_;
   std::set<std::string> told_;
+  hazards::Findings findings_;
   uint64_t last_end_ns_ = 0;  // when the last grid ended, by %globaltimer
 };
 

@@ -72,6 +72,13 @@ Options Options::from_environment() {
       throw std::runtime_error("LADDER_STRICT=" + std::string(strict) + ": expected 0 or 1");
     options.strict = strict == "1";
   }
+  if (auto check = variable("LADDER_CHECK"); !check.empty()) {
+    if (check != "0" && check != "1")
+      throw std::runtime_error("LADDER_CHECK=" + std::string(check) + ": expected 0 or 1");
+    options.check = check == "1";
+  }
+  options.check_path = writable("LADDER_CHECK_FILE");
+  options.check = options.check || !options.check_path.empty();
   options.counters_path = writable("LADDER_COUNTERS");
   options.trace_path = writable("LADDER_TRACE");
   return options;

@@ -19,6 +19,8 @@ struct Options {
   uint64_t seed = 0;
   int threads = 0;            ///< LADDER_THREADS: host threads; 0 = as many as the machine has
   bool strict = false;        ///< LADDER_STRICT=1
+  bool check = false;         ///< LADDER_CHECK=1: hold every access to the hazard rules
+  std::string check_path;     ///< LADDER_CHECK_FILE: what they found, as JSON, written anew after every launch
   std::string counters_path;  ///< LADDER_COUNTERS: JSON file written after every launch
   std::string trace_path;     ///< LADDER_TRACE: event log of every launch (text, one line an event)
 

@@ -73,8 +73,15 @@ struct Instruction {
   uint32_t target = 0;                      ///< branches: where to
   uint32_t reconverge = kNoReconvergence;   ///< where lanes that part here meet again
   uint32_t touched = 0, touched_count = 0;  ///< ranges of the warp's file in Program::touched
-  uint32_t source = 0;         ///< number of the parser's instruction among all of the module, for text and location
-  bool aligned = false;        ///< all lanes of the warp must be here together
+  uint32_t source = 0;  ///< number of the parser's instruction among all of the module, for text and location
+  /// How a memory access or an mbarrier operation is ordered, for the hazard rules.
+  uint8_t order = 0;
+  static constexpr uint8_t kStrong = 1;  ///< .relaxed, .volatile, atomic: it does not race with others like it
+  static constexpr uint8_t kAcquire = 2, kRelease = 4;
+  static constexpr uint8_t kRelaxed = 8;  ///< of mbarrier operations, whose default is acquire or release
+  static constexpr uint8_t kWide = 16;    ///< scope .cluster or wider
+  static constexpr uint8_t kCopy = 32;    ///< cp.async: nothing that the thread does itself
+  bool aligned = false;                   ///< all lanes of the warp must be here together
   bool visible = false;        ///< other clusters can tell when it happens: admitted in (clock, cluster) order
   bool changes_frame = false;  ///< a call, or a return from one
   bool drains = false;  ///< a register dependency on pending tensor-memory loads is resolved by the instruction itself

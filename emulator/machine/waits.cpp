@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "emulator/hazards/hazards.h"
 #include "emulator/machine/cluster.h"
 #include "emulator/machine/grid.h"
 #include "emulator/machine/mbarrier.h"
@@ -140,6 +141,7 @@ void Cluster::mbarrier_store(uint32_t address, uint64_t word, bool phase_complet
   note_effect();
   if (!phase_completed) return;
   Cta& cta = cta_of(address);
+  if (hazards) hazards->phase_ended(address);
   trace(current_, "phase", {address, cta.barrier_history[shared_offset(address)].phases++});
   // The list changes while groups wake.
   std::vector<Group*> woken;
@@ -150,6 +152,7 @@ void Cluster::mbarrier_store(uint32_t address, uint64_t word, bool phase_complet
   });
   for (Group* group : woken) {
     mbarrier_passed(address, *group->warp, group->mask);
+    if (hazards) hazards->passed(address, *group->warp, group->mask, group->frame->program->code[group->wait.pc].order);
     {
       const InFrame registers(*group->warp, *group->frame);
       group->warp->set_predicate(group->wait.result, kAllLanes, group->mask);
@@ -193,12 +196,19 @@ void Cluster::mbarrier_remotely(Warp& warp, int lane, uint32_t address, const ch
   from.remote_time = std::max(from.remote_time, draw_times().show);
   ++from.remote_pending;
   Origin who = origin(warp, lane);
+  std::shared_ptr<hazards::Hazards::Handover> handover;
+  if (hazards) {
+    const uint8_t order = warp.program().code[warp.group->pc].order;
+    hazards->used(warp, 1u << lane, address);
+    handover = std::make_shared<hazards::Hazards::Handover>(hazards->release(warp, 1u << lane, address, order));
+  }
   at(from.remote_time, cta_of(address), who, {from.remote_chain, address},
-     [this, &from, address, who, what, operation = std::move(operation)] {
+     [this, &from, address, who, what, handover, operation = std::move(operation)] {
        --from.remote_pending;
        if (drops(cta_of(address), who, "a remote arrive")) return;
        mbarrier::Outcome outcome = operation(mbarrier_word(address, Access::atomic));
        mbarrier_signal(address, who, what);
+       if (hazards) hazards->signalled(address, *handover);
        mbarrier_store(address, outcome.word, outcome.completed);
      });
 }
@@ -218,6 +228,7 @@ void Cluster::complete_remote(Cta& cta) {
 void Cluster::barrier_arrive(Warp& warp, uint32_t number, uint32_t lanes) {
   NamedBarrier& barrier = warp.cta.barriers[number];
   note_effect();
+  if (hazards && lanes) hazards->arrives_at(number, warp, lanes);
   if (barrier.everyone) {
     barrier.arrived += static_cast<uint32_t>(std::popcount(lanes));
     return;
@@ -252,6 +263,7 @@ void Cluster::barrier_check(Cta& cta, uint32_t number) {
   barrier = {};
   note_effect();
   trace(current_, "barrier", {number, wanted});
+  if (hazards) hazards->named_barrier_ended(cta, number);
   for (auto& waiter : waiting) {
     if (waiter.result.present()) {
       Warp& warp = *waiter.group->warp;
@@ -264,6 +276,7 @@ void Cluster::barrier_check(Cta& cta, uint32_t number) {
         for_lanes(waiter.group->mask, [&](int lane) { out[lane] = trues; });
       }
     }
+    if (hazards) hazards->leaves(number, *waiter.group->warp, waiter.group->mask);
     wake(*waiter.group);
   }
 }

@@ -23,6 +23,9 @@ namespace emu {
 class Cta;
 class Cluster;
 class Warp;
+namespace hazards {
+struct Issued;
+}
 class Warpgroup;
 
 /// Where the parts of a group meet again.
@@ -86,9 +89,17 @@ struct PendingTensorAccess {
   uint32_t mask = 0;
   uint64_t id = 0;
   bool is_load = false;
-  uint64_t operation = 0;           ///< for the trace
-  uint32_t source = 0;              ///< faults are this instruction's, not that of the wait that carries it out
+  uint64_t operation = 0;  ///< for the trace
+  uint32_t source = 0;     ///< faults are this instruction's, not that of the wait that carries it out
+  std::shared_ptr<hazards::Issued> announced = nullptr;  ///< for the hazard rules
   std::vector<std::byte> captured;  ///< address operands (and a store's data) as they were at issue
+};
+
+/// For the hazard rules: a tcgen05.ld whose registers nobody has used, nor waited for.
+struct UnreadTensorLoad {
+  const Instruction* instruction = nullptr;
+  FramePointer frame = {};
+  std::shared_ptr<hazards::Issued> announced = nullptr;
 };
 
 /// cp.async.bulk groups of one thread: how many operations of each committed group still read or write.
@@ -142,6 +153,7 @@ class Warp {
   /// Where lanes no longer wait for one another: it kept some from going on.
   std::vector<std::pair<const Program*, uint32_t>> unmet;
   std::vector<PendingTensorAccess> pending;  ///< in issue order
+  std::vector<UnreadTensorLoad> unread;      ///< in issue order
   std::map<uint32_t, BulkGroups> bulk;       ///< by lane
   std::vector<PendingCopy> copies;           ///< in issue order
   std::vector<PendingArrival> arrivals;      ///< that wait for them

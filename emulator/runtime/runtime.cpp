@@ -69,12 +69,14 @@ std::optional<GlobalMemory::Allocation> Runtime::memory_for(const Stream& stream
 void Runtime::show_printed() {
   const std::lock_guard lock(mutex_);
   if (!device_) return;
-  const std::string text = device_->take_printed(), remarks = device_->take_remarks();
+  const std::string text = device_->take_printed(), remarks = device_->take_remarks(),
+                    findings = device_->options().check ? device_->findings().take_text() : "";
   if (!text.empty()) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
   }
   if (!remarks.empty()) std::fwrite(remarks.data(), 1, remarks.size(), stderr);
+  if (!findings.empty()) std::fwrite(findings.data(), 1, findings.size(), stderr);
 }
 
 void Runtime::operation_failed(const std::exception& error) {

@@ -1,0 +1,61 @@
+#pragma once
+// What the checker has found in a process, each finding once with its count, and how it is told.
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "emulator/hazards/rules.h"
+
+namespace emu::hazards {
+
+/// One side of a finding.
+struct Side {
+  std::string what;   ///< "TMA load"
+  std::string where;  ///< source lines: the kernel's, and the wrapper's
+  std::string who;    ///< "block (0,0,0), warp 0, lane 0"
+  std::string instruction;
+};
+
+struct Finding {
+  Rule rule = Rule::read_too_early;
+  Rank rank = Rank::error;
+  std::string kernel;
+  std::string object;       ///< which bytes or columns, of which variable
+  std::string explanation;  ///< what is missing
+  std::vector<Side> sides;  ///< the later one first
+  std::string schedule;     ///< under which it was seen
+  uint64_t count = 1;
+  uint64_t consequences = 0;  ///< findings that followed from it
+};
+
+class Findings {
+ public:
+  /// Returns its number. The same rule at the same places is the same finding; and what concerns no other places than
+  /// an earlier error did is taken for a consequence of that: a stage that was overwritten too early is then read too
+  /// early, too.
+  size_t add(Finding finding);
+  /// One more of that number.
+  void count(size_t number);
+  /// A launch ended in a trap or a hang: the report.
+  void fault(std::string report);
+
+  /// What has been found since the last call, for a person; empty when nothing.
+  std::string take_text();
+  /// Everything found so far, as JSON.
+  std::string json() const;
+
+ private:
+  struct Entry {
+    Finding finding;
+    bool told = false;
+  };
+  mutable std::mutex mutex_;
+  std::deque<Entry> entries_;  // in the order in which they were found
+  std::vector<std::string> faults_;
+};
+
+}  // namespace emu::hazards

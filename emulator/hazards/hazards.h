@@ -1,0 +1,277 @@
+#pragma once
+// The hazard checker of one cluster: is every use of shared and tensor memory ordered after what it depends on, by
+// more than luck?
+//
+// It is told of every access, every barrier and every fence, and keeps vector clocks (clock.h) of what each thread
+// knows to be done, and for each cell of memory who wrote it and who has read it since (shadow.h). Two accesses to a
+// cell, one of them a write, must be ordered by what the later one's thread knew when it issued it. So a missing wait
+// is found under whatever schedule the program ran, as long as both accesses were made.
+//
+// Asynchronous operations are known to be done through their channel: the phase of the mbarrier that their bytes
+// complete on, the commit of a thread's MMAs, a bulk group, tcgen05.wait. Everything here runs on the host thread that
+// runs the cluster.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "emulator/hazards/findings.h"
+#include "emulator/hazards/record.h"
+#include "emulator/hazards/shadow.h"
+#include "emulator/machine/cluster.h"
+
+namespace emu::hazards {
+
+/// How two accesses are ordered.
+enum class Order : uint8_t {
+  known,
+  unfenced,   ///< but for a proxy fence
+  untaken,    ///< but for the tcgen05 fences
+  warp_only,  ///< by lanes of a warp running together
+  weak,       ///< by relaxed operations, or at too narrow a scope
+  none,
+};
+
+/// An asynchronous operation from its issue on.
+struct Issued {
+  Record record;               ///< but for the kind
+  std::shared_ptr<View> view;  ///< what its issuer knew
+};
+using IssuedPointer = std::shared_ptr<Issued>;
+
+class Hazards {
+ public:
+  explicit Hazards(Cluster& cluster);
+  ~Hazards();
+  Hazards(const Hazards&) = delete;
+
+  // ---- accesses -----------------------------------------------------------------------------------------------------
+  /// Lanes of the running instruction access `bytes` bytes each at `address` (shared::cluster). `order`:
+  /// Instruction::order.
+  void threads(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint32_t bytes, emu::Access access,
+               uint8_t order);
+  /// The running warp as one: tcgen05.alloc's address.
+  void warp_writes(Warp& warp, uint32_t address, uint32_t bytes, Kind kind);
+
+  /// `lane`: -1 for an operation of the whole warp. The channel is set by one of the next.
+  IssuedPointer issue(Warp& warp, int lane);
+  void completes_on_barrier(Issued& operation, uint32_t barrier);  ///< its bytes are under way there
+  void completes_with_commit(Issued& operation, Warp& warp, int lane);
+  void completes_in_bulk_group(Issued& operation, Warp& warp, int lane, uint64_t group, bool reads);
+  void completes_with_tensor_wait(Issued& operation, Warp& warp, bool load);
+  void completes_in_wgmma_group(Issued& operation, uint32_t cta_rank, uint32_t first_warp, uint64_t number);
+  void completes_in_copy_group(Issued& operation, Warp& warp, uint32_t lanes);
+
+  struct Bytes {
+    uint64_t offset = 0, bytes = 0;  ///< in a CTA's window
+  };
+  /// Another warp has issued its part of the operation.
+  void joins(Issued& operation, const Issued& part);
+  void shared(Issued& operation, Kind kind, Cta& cta, std::span<const Bytes> ranges);
+  struct Cells {
+    uint32_t lane = 0, lanes = 0, column = 0, columns = 0;
+  };
+  void tensor(Issued& operation, Kind kind, Cta& cta, std::span<const Cells> ranges);
+  void tensor_allocated(Warp& warp, uint32_t column, uint32_t columns);
+  void tensor_freed(Warp& warp, uint32_t column, uint32_t columns);
+
+  // ---- mbarriers ----------------------------------------------------------------------------------------------------
+  void barrier_initialised(Warp& warp, int lane, uint32_t address);
+  void barrier_invalidated(Warp& warp, int lane, uint32_t address);
+  /// What a thread hands over when it arrives, taken when it does; `order` as above.
+  struct Handover {
+    std::shared_ptr<const View> view;
+    bool weak = false, remote = false;
+    std::shared_ptr<const View> fenced = nullptr;  ///< weak: what a fence before it released
+    Record use = {};                               ///< remote: who arrives
+  };
+  Handover release(Warp& warp, uint32_t lanes, uint32_t barrier, uint8_t order);
+  Handover release_commit(Warp& warp, int lane, uint32_t barrier);
+  Handover release_copies(Warp& warp, int lane);  ///< cp.async.mbarrier.arrive
+  void signalled(uint32_t barrier, const Handover& handover);
+  void bytes_arrived(uint32_t barrier, Issued& operation);
+  void phase_ended(uint32_t barrier);
+  void passed(uint32_t barrier, Warp& warp, uint32_t lanes, uint8_t order);
+  void used(Warp& warp, uint32_t lanes, uint32_t barrier);  ///< an operation on it is issued
+  /// Lanes wait for the running phase, `phase`; the last whose end they saw was `seen`.
+  void waits_behind(Warp& warp, uint32_t lanes, uint32_t barrier, uint64_t phase, uint64_t seen);
+
+  // ---- other synchronisation ----------------------------------------------------------------------------------------
+  void arrives_at(uint32_t named_barrier, Warp& warp, uint32_t lanes);
+  void named_barrier_ended(Cta& cta, uint32_t named_barrier);
+  void leaves(uint32_t named_barrier, Warp& warp, uint32_t lanes);
+  void arrives_at_cluster_barrier(Warp& warp, uint32_t lanes, bool relaxed);
+  void cluster_barrier_ended();
+  void leaves_cluster_barrier(Warp& warp, uint32_t lanes);
+  void warp_synchronised(Warp& warp, uint32_t lanes);
+  void proxy_fence(Warp& warp, uint32_t lanes);
+  void init_fence(Warp& warp, uint32_t lanes);
+  void memory_fence(Warp& warp, uint32_t lanes);
+  void before_thread_sync(Warp& warp, uint32_t lanes);
+  void after_thread_sync(Warp& warp, uint32_t lanes);
+  void bulk_groups_waited(Warp& warp, uint32_t lanes, uint64_t allowed, bool reading);
+  void copies_committed(Warp& warp, uint32_t lanes);
+  void copies_waited(Warp& warp, uint32_t lanes, uint32_t allowed);  ///< Warp::kAllCopies: not one group
+  void tensor_waited(Warp& warp, bool loads, uint32_t lanes);
+  /// The registers of the warp's tcgen05.ld up to this one are there, for these lanes.
+  void tensor_consumed(Warp& warp, const Issued& operation, uint32_t lanes);
+  void wgmma_waited(Warp& warp, uint32_t first_warp, uint64_t number);
+
+  void lanes_exit(Warp& warp, uint32_t lanes);
+  void cta_exits(Cta& cta);
+
+ private:
+  class Sweep;
+  struct Lanes {
+    uint32_t lanes;
+    std::shared_ptr<View> view;
+  };
+  struct Threads {
+    uint32_t now = 1;
+    std::vector<Lanes> classes;  ///< lanes that know the same
+    // Records made since `now` changed, by instruction: loops between two synchronisations share them.
+    std::unordered_map<uint64_t, Ref> records;
+    std::array<std::vector<uint32_t>, kLanes> copy_groups;  ///< by lane: the last cp.async of each committed group
+  };
+  enum class ChannelKind : uint8_t {
+    warp,
+    barrier,
+    commit,
+    bulk_read,
+    bulk_write,
+    tensor_load,
+    tensor_store,
+    wgmma,
+    copy,
+    start
+  };
+  struct Channel {
+    ChannelKind kind = ChannelKind::warp;
+    uint32_t barrier = 0, cta_rank = 0, warp = 0, lane = 0;
+    uint32_t count = 0;   ///< operations issued on it; of bulk groups the number of the last
+    uint32_t source = 0;  ///< bulk groups: the last operation
+  };
+  struct Gathered {
+    View own, remote;  ///< released by threads of the barrier's CTA; by others at cluster scope
+  };
+  struct Barrier {
+    Agent channel = 0;
+    uint32_t phases = 0;               ///< that have ended
+    uint32_t under_way = 0;            ///< copies issued whose bytes have not come
+    bool live = false, shown = false;  ///< shown: an init fence came behind its mbarrier.init
+    Ref init = kNobody;
+    Gathered gathering;
+    std::shared_ptr<const Gathered> ended;
+    uint32_t last_copy_source = 0;
+  };
+  struct Memory {
+    Memory(size_t words, size_t cells) : shared(words), tensor(cells) {}
+    Shadow shared, tensor;
+    View end;                          ///< what its threads knew when they exited
+    std::map<Agent, Ref> remote_uses;  ///< by channel: the last by another CTA
+    Agent start = 0;
+  };
+
+  Agent agent(const Warp& warp) const { return warp.cta.rank * warps_per_cta_ + warp.index; }
+  Threads& threads_of(const Warp& warp) { return threads_[agent(warp)]; }
+  View& change(Lanes& lanes);
+  /// Calls f(Lanes&) for each set of lanes that know the same, parted so that they are all in `lanes`.
+  template <class F>
+  void each_class(Warp& warp, uint32_t lanes, F&& f);
+  void merge(Warp& warp);
+  std::shared_ptr<View> snapshot(Warp& warp, uint32_t lanes);
+  void tick(Warp& warp);
+  Agent channel(ChannelKind kind, uint32_t cta_rank, uint32_t warp, uint32_t lane = 0, uint32_t barrier = 0);
+  Barrier& barrier(uint32_t address);
+  void learn(Warp& warp, uint32_t lanes, Agent channel, uint32_t time);
+  void learn_lanes(Warp& warp, uint32_t lanes, Agent channel, uint32_t time);
+  Ref thread_record(Warp& warp, uint32_t lanes, Kind kind, bool lane_by_lane, bool strong);
+  Order order(const Record& before, uint32_t before_lanes, const Record& now, uint32_t now_lanes, const View& view,
+              uint32_t together) const;
+  void repair(View& view, const Record& before, uint32_t before_lanes) const;
+  void repaired(Issued& operation, const Record& before, uint32_t before_lanes);
+  void lane_writes(Warp& warp, int lane, uint32_t address, uint32_t bytes, Ref ref);
+  bool live_barrier(const Cta& cta, size_t cell) const;
+  void remote_use(const Record& record, Ref ref, Cta& cta, const View& view);
+  void check_initialised(Warp& warp, uint32_t lanes, uint32_t address, const Barrier& known);
+  void use_of_peer(const Record& use, Cta& cta);
+  void check_started(const Record& record, Cta& cta, const View& view);
+  void acquire_locations(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint8_t order);
+  void release_locations(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint8_t order);
+
+  /// Cells as rows of `columns`: of shared memory there is one row.
+  struct Where {
+    size_t cells = 0, first_row = ~size_t{0}, last_row = 0, first_column = ~size_t{0}, last_column = 0;
+    void add(size_t cell, size_t columns) {
+      ++cells;
+      first_row = std::min(first_row, cell / columns);
+      last_row = std::max(last_row, cell / columns);
+      first_column = std::min(first_column, cell % columns);
+      last_column = std::max(last_column, cell % columns);
+    }
+  };
+  static size_t columns(bool tensor_memory) { return tensor_memory ? TensorMemory::kColumns : size_t{1} << 32; }
+  struct Conflict {
+    Ref before = kNobody;
+    uint32_t before_lanes = 0;
+    Order order = Order::none;
+    Where where;
+  };
+  void report(const Conflict& conflict, const Record& now, uint32_t now_lanes, const View& view, Cta& cta,
+              bool tensor_memory);
+  /// A finding about one instruction, or two; sides: the later one first.
+  size_t report(Rule rule, Rank rank, std::string object, std::vector<Side> sides, std::string explanation);
+  std::string place(uint32_t source) const;
+  Side side(const Record& record, uint32_t lanes) const;
+  Record here(const Warp& warp, uint32_t lanes) const;  ///< the running instruction uses an mbarrier
+  std::string how_it_completes(const Record& record) const;
+  std::string object_text(const Cta& cta, const Where& where, bool tensor_memory) const;
+
+  bool told(Rule rule, uint32_t source, uint32_t other);  ///< counts it where it is known
+
+  Cluster& cluster_;
+  Findings& findings_;
+  std::map<std::tuple<Rule, uint32_t, uint32_t>, size_t> told_;  ///< numbers of findings, by rule and instructions
+  uint32_t warps_per_cta_ = 0;
+  Agent first_channel_ = 0;
+  std::vector<Channel> channels_;  ///< by agent; the warps first
+  std::map<std::array<uint32_t, 5>, Agent> channel_numbers_;
+  std::vector<Threads> threads_;
+  std::vector<std::unique_ptr<Memory>> memories_;  ///< by CTA
+  Records records_;
+  std::unordered_map<uint32_t, Barrier> barriers_;
+  std::map<std::pair<uint32_t, uint32_t>, std::pair<View, std::shared_ptr<const View>>> named_barriers_;
+  View cluster_gathering_;
+  std::shared_ptr<const View> cluster_ended_;
+  std::unordered_map<uint32_t, View> locations_;  ///< what strong operations have released, by word
+  struct Fences {
+    std::shared_ptr<const View> released;  ///< what a fence made ready to be handed over
+    View acquired;                         ///< what strong reads have seen, until a fence makes it known
+  };
+  std::map<std::pair<Agent, uint32_t>, Fences> fences_;  ///< by lane
+};
+
+template <class F>
+void Hazards::each_class(Warp& warp, uint32_t lanes, F&& f) {
+  auto& classes = threads_of(warp).classes;
+  // Lanes that have exited, or never were, follow whoever is here.
+  if ((lanes & warp.live) == warp.live) lanes = kAllLanes;
+  for (size_t i = 0, count = classes.size(); i < count; ++i) {
+    const uint32_t inside = classes[i].lanes & lanes;
+    if (!inside) continue;
+    if (inside != classes[i].lanes) {
+      classes.push_back({classes[i].lanes & ~inside, classes[i].view});
+      classes[i].lanes = inside;
+    }
+    f(classes[i]);
+  }
+}
+
+}  // namespace emu::hazards

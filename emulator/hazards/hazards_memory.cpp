@@ -1,0 +1,379 @@
+// Accesses: what each finds in the shadow, and whether it is ordered after that.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "emulator/hazards/hazards.h"
+#include "emulator/machine/grid.h"
+
+namespace emu::hazards {
+
+/// One access on its way over the cells of one memory: gathers what it conflicts with, and reports that at the end.
+class Hazards::Sweep {
+ public:
+  Sweep(Hazards& hazards, Cta& cta, bool tensor_memory, const Record& now, uint32_t together)
+      : hazards_(hazards), cta_(cta), tensor_memory_(tensor_memory), now_(now), together_(together) {}
+
+  /// Who of the access's lanes goes on, and what it knows.
+  void as(uint32_t lanes, const std::shared_ptr<View>& view) {
+    if (view.get() != view_ || now_lanes_ != lanes) last_ = kNobody;
+    now_lanes_ = lanes;
+    view_ = view.get();
+  }
+
+  bool before(Ref ref, size_t cell) {
+    if (cell != cell_) noted_.clear();
+    cell_ = cell;
+    if (ref == last_) {
+      if (last_order_ != Order::known) note(ref, cell);
+      return last_order_ == Order::known;
+    }
+    last_ = ref;
+    const Record& record = hazards_.records_[ref];
+    last_order_ = hazards_.order(record, hazards_.records_.lanes(ref), now_, now_lanes_, *view_, together_);
+    // A live barrier's word is no place for data, in whatever order.
+    if (record.kind == Kind::barrier_init && traits(now_.kind).writes && now_.kind != Kind::barrier_init &&
+        last_order_ == Order::known && hazards_.live_barrier(cta_, cell))
+      last_order_ = Order::none;
+    if (last_order_ != Order::known) note(ref, cell);
+    return last_order_ == Order::known;
+  }
+
+  /// What was noted of the last cell judged holds of this one.
+  void again(size_t cell) {
+    for (size_t found : noted_) conflicts_[found].conflict.where.add(cell, hazards_.columns(tensor_memory_));
+  }
+
+  bool replaces(Ref earlier) const {
+    const Record& record = hazards_.records_[earlier];
+    if (record.issuer == now_.issuer && record.channel == now_.channel && record.lane_by_lane == now_.lane_by_lane &&
+        hazards_.records_.lanes(earlier) == now_lanes_)
+      return true;
+    const Order order = hazards_.order(record, hazards_.records_.lanes(earlier), now_, now_lanes_, *view_, together_);
+    return order == Order::known || order == Order::unfenced || order == Order::untaken;
+  }
+
+  bool clean() const { return conflicts_.empty(); }
+
+  /// Reports, and takes what was reported for ordered from now on: one missing wait is one finding.
+  template <class Repair>
+  void finish(Repair&& repaired) {
+    for (const Found& found : conflicts_) {
+      hazards_.report(found.conflict, now_, found.lanes, *found.view, cta_, tensor_memory_);
+      repaired(found.lanes, hazards_.records_[found.conflict.before], found.conflict.before_lanes);
+    }
+    conflicts_.clear();
+  }
+
+ private:
+  struct Found {
+    Conflict conflict;
+    uint32_t lanes;
+    std::shared_ptr<View> view;
+  };
+
+  void note(Ref ref, size_t cell) {
+    const Record& record = hazards_.records_[ref];
+    for (size_t i = 0; i < conflicts_.size(); ++i) {
+      Found& found = conflicts_[i];
+      const Record& other = hazards_.records_[found.conflict.before];
+      if (found.conflict.order != last_order_ || other.source != record.source || other.kind != record.kind ||
+          other.issuer != record.issuer)
+        continue;
+      found.conflict.where.add(cell, hazards_.columns(tensor_memory_));
+      noted_.push_back(i);
+      found.conflict.before_lanes |= hazards_.records_.lanes(ref);
+      if (record.complete > other.complete) found.conflict.before = ref;
+      found.lanes |= now_lanes_;
+      return;
+    }
+    noted_.push_back(conflicts_.size());
+    conflicts_.push_back(
+        {{ref, hazards_.records_.lanes(ref), last_order_, {}}, now_lanes_, std::make_shared<View>(*view_)});
+    conflicts_.back().conflict.where.add(cell, hazards_.columns(tensor_memory_));
+  }
+
+  Hazards& hazards_;
+  Cta& cta_;
+  const bool tensor_memory_;
+  const Record& now_;
+  const uint32_t together_;
+  uint32_t now_lanes_ = 0;
+  const View* view_ = nullptr;
+  Ref last_ = kNobody;
+  Order last_order_ = Order::known;
+  std::vector<Found> conflicts_;
+  size_t cell_ = ~size_t{0};
+  std::vector<size_t> noted_;  // of the last cell judged
+};
+
+bool Hazards::live_barrier(const Cta& cta, size_t cell) const {
+  const auto known = barriers_.find(cta.rank << 24 | static_cast<uint32_t>(cell * 4 & ~size_t{7}));
+  return known != barriers_.end() && known->second.live;
+}
+
+Order Hazards::order(const Record& before, uint32_t before_lanes, const Record& now, uint32_t now_lanes,
+                     const View& view, uint32_t together) const {
+  if (before.strong && now.strong) return Order::known;
+  const KindTraits &b = traits(before.kind), &n = traits(now.kind);
+  const bool own = before.issuer == now.issuer;
+  const bool same_thread = own && before_lanes == now_lanes && std::has_single_bit(now_lanes);
+  bool known;
+  if (!before.asynchronous())
+    known = same_thread || view.done.covers_lanes(before.issuer, before_lanes, before.issued);
+  else if (b.pipelined && n.pipelined)
+    known = before.channel == now.channel || view.done.covers_lanes(before.issuer, before_lanes, before.issued);
+  else
+    known = view.done.covers_lanes(before.channel, before_lanes, before.complete);
+  if (!known) {
+    if (!before.asynchronous() && own && (before_lanes & ~together) == 0) return Order::warp_only;
+    const bool seen = before.asynchronous() ? view.seen.covers_lanes(before.channel, before_lanes, before.complete)
+                                            : view.seen.covers_lanes(before.issuer, before_lanes, before.issued);
+    return seen ? (own ? Order::warp_only : Order::weak) : Order::none;
+  }
+  if (b.proxy == Proxy::generic && n.proxy == Proxy::async && b.writes) {
+    const bool fenced = before.asynchronous() ? view.fenced.covers_lanes(before.channel, before_lanes, before.complete)
+                                              : view.fenced.covers_lanes(before.issuer, before_lanes, before.issued);
+    if (!fenced) return Order::unfenced;
+  }
+  const auto moves_data = [](Kind kind) { return kind != Kind::tensor_alloc && kind != Kind::tensor_dealloc; };
+  if (b.proxy == Proxy::tensor && n.proxy == Proxy::tensor && !own && moves_data(before.kind) && moves_data(now.kind) &&
+      !view.taken.covers_lanes(before.issuer, before_lanes, before.issued))
+    return Order::untaken;
+  return Order::known;
+}
+
+/// Takes it for ordered, with all that its issuer knew.
+void Hazards::repair(View& view, const Record& before, uint32_t before_lanes) const {
+  if (before.view) {
+    view.acquire(*before.view);
+    view.taken.join(before.view->taken);
+  }
+  for (Clock* clock : {&view.done, &view.seen, &view.fenced, &view.taken}) {
+    clock->raise_lanes(before.channel, before_lanes, before.asynchronous() ? before.complete : before.issued);
+    clock->raise_lanes(before.issuer, before_lanes, before.issued);
+  }
+}
+
+/// The record of the running instruction in these lanes; add a lane where they go lane by lane.
+Ref Hazards::thread_record(Warp& warp, uint32_t lanes, Kind kind, bool lane_by_lane, bool strong) {
+  Threads& threads = threads_of(warp);
+  const uint32_t source = cluster_.origin(warp).source;
+  const uint64_t key = uint64_t{source} << 8 | static_cast<uint64_t>(kind) << 1 | uint64_t{lane_by_lane};
+  const auto [place, fresh] = threads.records.try_emplace(key, kNobody);
+  if (!fresh && (lane_by_lane || records_[place->second].lanes == lanes)) return place->second;
+  Record record;
+  record.kind = kind;
+  record.lane_by_lane = lane_by_lane;
+  record.strong = strong;
+  record.issuer = record.channel = agent(warp);
+  record.issued = threads.now;
+  record.lanes = lanes;
+  record.cta_rank = warp.cta.rank;
+  record.warp = warp.index;
+  record.source = source;
+  return place->second = records_.add(std::move(record));
+}
+
+void Hazards::threads(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint32_t bytes, emu::Access access,
+                      uint8_t order) {
+  if (order & Instruction::kCopy) return;
+  const bool strong = order & Instruction::kStrong;
+  const Kind kind = access == emu::Access::read    ? Kind::load
+                    : access == emu::Access::write ? Kind::store
+                                                   : Kind::atomic;
+  const bool writes = access != emu::Access::read;
+  // Lanes that read one place read it together.
+  bool same_place = !writes;
+  const uint64_t first_address = address[std::countr_zero(lanes)];
+  for_lanes(lanes, [&](int lane) { same_place = same_place && address[lane] == first_address; });
+  const Ref base = thread_record(warp, lanes, kind, !same_place, strong);
+  const Record now = records_[base];
+  const uint32_t together = warp.group->mask;
+  if (strong && access != emu::Access::write) acquire_locations(warp, lanes, address, order);
+
+  const auto touch = [&](Sweep& sweep, Shadow& shadow, uint32_t offset, Ref ref) {
+    uint32_t begin = offset, end = offset + bytes;
+    if (begin % 4 == 0 && end % 4 == 0) {
+      if (writes)
+        shadow.write(begin / 4, bytes / 4, ref, sweep);
+      else
+        shadow.read(begin / 4, bytes / 4, ref, sweep);
+      return;
+    }
+    while (begin < end) {
+      const uint32_t word = begin / 4, stop = std::min(end, (word + 1) * 4);
+      const uint32_t mask = ((1u << (stop - word * 4)) - 1) & ~((1u << (begin - word * 4)) - 1);
+      if (writes)
+        shadow.write_part(word, mask, ref, sweep);
+      else
+        shadow.read_part(word, mask, ref, sweep);
+      begin = stop;
+    }
+  };
+  const auto one_cta = [&](uint32_t of_cta, uint32_t rank) {
+    Cta& cta = *cluster_.ctas[rank];
+    Memory& memory = *memories_[rank];
+    Sweep sweep(*this, cta, false, now, together);
+    for (const Lanes& part : threads_of(warp).classes) {
+      const uint32_t here = part.lanes & of_cta;
+      if (!here) continue;
+      if (same_place) {
+        sweep.as(here, part.view);
+        touch(sweep, memory.shared, shared_offset(static_cast<uint32_t>(first_address)), base);
+        continue;
+      }
+      for_lanes(here, [&](int lane) {
+        sweep.as(1u << lane, part.view);
+        touch(sweep, memory.shared, shared_offset(static_cast<uint32_t>(address[lane])), base | static_cast<Ref>(lane));
+      });
+    }
+    if (rank != warp.cta.rank) remote_use(now, base, cta, *snapshot(warp, of_cta));
+    if (sweep.clean()) return;
+    sweep.finish([&](uint32_t of, const Record& before, uint32_t before_lanes) {
+      each_class(warp, of, [&](Lanes& part) { repair(change(part), before, before_lanes); });
+    });
+  };
+  uint32_t left = lanes;
+  while (left) {
+    const uint32_t rank = shared_rank(static_cast<uint32_t>(address[std::countr_zero(left)]));
+    uint32_t of_cta = 0;
+    for_lanes(left, [&](int lane) {
+      if (shared_rank(static_cast<uint32_t>(address[lane])) == rank) of_cta |= 1u << lane;
+    });
+    one_cta(of_cta, rank);
+    left &= ~of_cta;
+  }
+  if (strong && writes) release_locations(warp, lanes, address, order);
+}
+
+void Hazards::warp_writes(Warp& warp, uint32_t address, uint32_t bytes, Kind kind) {
+  const Ref ref = thread_record(warp, warp.live, kind, false, false);
+  const Record now = records_[ref];
+  Sweep sweep(*this, warp.cta, false, now, warp.live);
+  for (const Lanes& part : threads_of(warp).classes) {
+    sweep.as(part.lanes & warp.live, part.view);
+    memories_[warp.cta.rank]->shared.write(shared_offset(address) / 4, bytes / 4, ref, sweep);
+  }
+  sweep.finish([&](uint32_t of, const Record& before, uint32_t before_lanes) {
+    each_class(warp, of, [&](Lanes& part) { repair(change(part), before, before_lanes); });
+  });
+}
+
+void Hazards::lane_writes(Warp& warp, int lane, uint32_t address, uint32_t bytes, Ref ref) {
+  const Record now = records_[ref];
+  Sweep sweep(*this, cluster_.cta_of(address), false, now, 1u << lane);
+  for (const Lanes& part : threads_of(warp).classes) {
+    if (!(part.lanes >> lane & 1)) continue;
+    sweep.as(1u << lane, part.view);
+    memories_[shared_rank(address)]->shared.write(shared_offset(address) / 4, bytes / 4, ref, sweep);
+    break;
+  }
+  sweep.finish([&](uint32_t of, const Record& before, uint32_t before_lanes) {
+    each_class(warp, of, [&](Lanes& part) { repair(change(part), before, before_lanes); });
+  });
+}
+
+void Hazards::shared(Issued& operation, Kind kind, Cta& cta, std::span<const Bytes> ranges) {
+  operation.record.kind = kind;
+  const Ref ref = records_.add(operation.record);
+  const Record now = operation.record;
+  Sweep sweep(*this, cta, false, now, now.lanes);
+  sweep.as(now.lanes, operation.view);
+  Shadow& shadow = memories_[cta.rank]->shared;
+  for (const Bytes& range : ranges) {
+    const size_t first = range.offset / 4, count = (range.offset + range.bytes + 3) / 4 - first;
+    if (traits(kind).writes)
+      shadow.write(first, count, ref, sweep);
+    else
+      shadow.read(first, count, ref, sweep);
+  }
+  if (cta.rank != now.cta_rank) remote_use(now, ref, cta, *operation.view);
+  sweep.finish(
+      [&](uint32_t, const Record& before, uint32_t before_lanes) { repaired(operation, before, before_lanes); });
+}
+
+/// Its issuer has been told: what the thread does next is not reported for the same reason again.
+void Hazards::repaired(Issued& operation, const Record& before, uint32_t before_lanes) {
+  repair(*operation.view, before, before_lanes);
+  Warp& warp = *cluster_.ctas[operation.record.cta_rank]->warps[operation.record.warp];
+  each_class(warp, operation.record.lanes, [&](Lanes& part) { repair(change(part), before, before_lanes); });
+}
+
+void Hazards::tensor(Issued& operation, Kind kind, Cta& cta, std::span<const Cells> ranges) {
+  operation.record.kind = kind;
+  const Ref ref = records_.add(operation.record);
+  const Record now = operation.record;
+  Sweep sweep(*this, cta, true, now, now.lanes);
+  sweep.as(now.lanes, operation.view);
+  Shadow& shadow = memories_[cta.rank]->tensor;
+  for (const Cells& range : ranges)
+    for (uint32_t block = range.lane / 16; block * 16 < range.lane + range.lanes; ++block) {
+      const size_t first = size_t{block} * TensorMemory::kColumns + range.column;
+      if (traits(kind).writes)
+        shadow.write(first, range.columns, ref, sweep);
+      else
+        shadow.read(first, range.columns, ref, sweep);
+    }
+  if (cta.rank != now.cta_rank) remote_use(now, ref, cta, *operation.view);
+  sweep.finish(
+      [&](uint32_t, const Record& before, uint32_t before_lanes) { repaired(operation, before, before_lanes); });
+}
+
+void Hazards::tensor_allocated(Warp& warp, uint32_t column, uint32_t columns) {
+  Shadow& shadow = memories_[warp.cta.rank]->tensor;
+  // What was there before belonged to another allocation: nobody's any more.
+  for (uint32_t block = 0; block < TensorMemory::kTmemLanes / 16; ++block)
+    shadow.forget(size_t{block} * TensorMemory::kColumns + column, columns);
+  Issued operation = *issue(warp, -1);
+  const Cells all{0, TensorMemory::kTmemLanes, column, columns};
+  tensor(operation, Kind::tensor_alloc, warp.cta, {&all, 1});
+}
+
+void Hazards::tensor_freed(Warp& warp, uint32_t column, uint32_t columns) {
+  Issued operation = *issue(warp, -1);
+  const Cells all{0, TensorMemory::kTmemLanes, column, columns};
+  tensor(operation, Kind::tensor_dealloc, warp.cta, {&all, 1});
+}
+
+// ---- other CTAs -----------------------------------------------------------------------------------------------------
+
+void Hazards::remote_use(const Record& record, Ref ref, Cta& cta, const View& view) {
+  memories_[cta.rank]->remote_uses[record.channel] = ref;
+  check_started(record, cta, view);
+}
+
+void Hazards::use_of_peer(const Record& use, Cta& cta) {
+  for (const Lanes& part : threads_[use.issuer].classes)
+    if (part.lanes & use.lanes) return check_started(use, cta, *part.view);
+}
+
+void Hazards::check_started(const Record& record, Cta& cta, const View& view) {
+  Memory& memory = *memories_[cta.rank];
+  if (view.seen.covers(memory.start, 0, 1)) return;
+  report(Rule::peer_not_started, Rank::error, fmt::format("CTA {} of the cluster", cta.rank),
+         {side(record, record.lanes)}, "Nothing that this thread has waited for came from that CTA.");
+  // Once is enough.
+  const Agent start = memory.start;
+  for (Threads& threads : threads_)
+    for (Lanes& part : threads.classes) change(part).seen.raise(start, 1);
+}
+
+void Hazards::cta_exits(Cta& cta) {
+  if (cluster_.ctas.size() < 2) return;
+  Memory& memory = *memories_[cta.rank];
+  for (const auto& [channel, ref] : memory.remote_uses) {
+    const Record& use = records_[ref];
+    const bool known = use.asynchronous() ? memory.end.seen.covers_lanes(use.channel, use.lanes, use.complete)
+                                          : memory.end.seen.covers_lanes(use.issuer, use.lanes, use.issued);
+    if (known) continue;
+    report(Rule::peer_gone, use.kind == Kind::barrier_use ? Rank::rule : Rank::error,
+           fmt::format("CTA {} of the cluster ends", cta.rank), {side(use, use.lanes)},
+           use.asynchronous() ? how_it_completes(use) + " Nothing that the CTA waited for before its end says so."
+                              : "Nothing that the CTA waited for before its end came after that.");
+  }
+}
+
+}  // namespace emu::hazards

@@ -1,0 +1,182 @@
+// From a conflict to a finding: which rule it breaks, and the words.
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "emulator/hazards/hazards.h"
+#include "emulator/machine/grid.h"
+#include "emulator/report/fault_report.h"
+
+namespace emu::hazards {
+namespace {
+
+std::string lanes_text(uint32_t lanes, uint32_t of_warp) {
+  if (lanes == of_warp && std::popcount(lanes) > 1) return "";
+  if (std::has_single_bit(lanes)) return fmt::format(", lane {}", std::countr_zero(lanes));
+  if (lanes == kAllLanes) return "";
+  return fmt::format(", lanes {:#010x}", lanes);
+}
+
+const char* schedule_name(Schedule schedule) {
+  constexpr const char* kNames[] = {"earliest", "latest", "random"};
+  return kNames[static_cast<size_t>(schedule)];
+}
+
+}  // namespace
+
+/// An instruction's line: copies of it that an unrolled loop makes are one.
+std::string Hazards::place(uint32_t source) const {
+  return describe_location(cluster_.grid.location(source));
+}
+
+Side Hazards::side(const Record& record, uint32_t lanes) const {
+  const Cta& cta = *cluster_.ctas[record.cta_rank];
+  const std::string rank = cluster_.ctas.size() > 1 ? fmt::format(" (CTA {} of its cluster)", cta.rank) : "";
+  const std::string& instruction = cluster_.grid.text(record.source);
+  return {traits(record.kind).name, place(record.source),
+          fmt::format("block ({},{},{}){}, warp {}{}", cta.index.x, cta.index.y, cta.index.z, rank, record.warp,
+                      lanes_text(lanes, cta.warps[record.warp]->live)),
+          instruction};
+}
+
+Record Hazards::here(const Warp& warp, uint32_t lanes) const {
+  Record record;
+  record.kind = Kind::barrier_use;
+  record.issuer = record.channel = agent(warp);
+  record.issued = threads_[record.issuer].now;
+  record.cta_rank = warp.cta.rank;
+  record.warp = warp.index;
+  record.lanes = lanes;
+  record.source = cluster_.origin(warp).source;
+  return record;
+}
+
+std::string Hazards::object_text(const Cta& cta, const Where& where, bool tensor_memory) const {
+  if (tensor_memory)
+    return fmt::format("tensor memory{}: lanes {} to {}, columns {} to {}",
+                       cluster_.ctas.size() > 1 ? fmt::format(" of CTA {}", cta.rank) : "", where.first_row * 16,
+                       where.last_row * 16 + 15, where.first_column, where.last_column);
+  const auto begin = static_cast<uint32_t>(where.first_column * 4),
+             end = static_cast<uint32_t>(where.last_column * 4 + 3);
+  const std::string variable = describe_shared(cluster_, cta.rank << 24 | begin);
+  const bool whole = where.cells == where.last_column - where.first_column + 1;
+  return fmt::format("shared memory: {} bytes {} {} (addresses {:#x} to {:#x})", where.cells * 4,
+                     whole ? "from" : "scattered from", variable, begin, end);
+}
+
+/// How somebody may know that the operation is done.
+std::string Hazards::how_it_completes(const Record& record) const {
+  const Channel& channel = channels_[record.channel];
+  const std::string what = traits(record.kind).name;
+  switch (channel.kind) {
+    case ChannelKind::warp:
+      return "";
+    case ChannelKind::barrier:
+      if (record.kind == Kind::barrier_use)
+        return fmt::format("It arrives on {}.", describe_shared(cluster_, channel.barrier));
+      return fmt::format("The {} tells {} when it is done.", what, describe_shared(cluster_, channel.barrier));
+    case ChannelKind::commit:
+      return fmt::format(
+          "The {} is done when an mbarrier that a later tcgen05.commit of the same thread names says so.", what);
+    case ChannelKind::bulk_read:
+      return fmt::format("The {} has read its source when the same thread's cp.async.bulk.wait_group.read says so.",
+                         what);
+    case ChannelKind::bulk_write:
+      return fmt::format("The {} is done when the same thread's cp.async.bulk.wait_group says so.", what);
+    case ChannelKind::tensor_load:
+      return "A tcgen05.ld is done when its thread has executed tcgen05.wait::ld, or used all its registers.";
+    case ChannelKind::tensor_store:
+      return "A tcgen05.st is done when its thread has executed tcgen05.wait::st.";
+    case ChannelKind::wgmma:
+      return "A wgmma has read its operands when its warpgroup's wgmma.wait_group says so.";
+    case ChannelKind::copy:
+      return "A cp.async is done when its thread's cp.async.wait_group says so, or an mbarrier by "
+             "cp.async.mbarrier.arrive.";
+    case ChannelKind::start:
+      break;
+  }
+  return "";
+}
+
+bool Hazards::told(Rule rule, uint32_t source, uint32_t other) {
+  const auto known = told_.find({rule, source, other});
+  if (known == told_.end()) return false;
+  findings_.count(known->second);
+  return true;
+}
+
+void Hazards::report(const Conflict& conflict, const Record& now, uint32_t now_lanes, const View& view, Cta& cta,
+                     bool tensor_memory) {
+  const Record& before = records_[conflict.before];
+  // Which comes first by the program, whatever came first in this run: what the other's issuer knew says it.
+  const bool turned = !view.done.covers_lanes(before.issuer, conflict.before_lanes, before.issued) && before.view &&
+                      before.view->done.covers_lanes(now.issuer, now.lanes, now.issued) &&
+                      conflict.order == Order::none && before.issuer != now.issuer;
+  const Record &first = turned ? now : before, &second = turned ? before : now;
+  const uint32_t first_lanes = turned ? now_lanes : conflict.before_lanes,
+                 second_lanes = turned ? conflict.before_lanes : now_lanes;
+  const KindTraits &f = traits(first.kind), &s = traits(second.kind);
+
+  Rule rule = Rule::write_write;
+  if (f.writes && !s.writes) rule = Rule::read_too_early;
+  if (!f.writes && s.writes) rule = Rule::overwrite_too_early;
+  Rank rank = Rank::error;
+  std::string explanation = how_it_completes(first);
+  if (before.kind == Kind::barrier_init && traits(now.kind).writes && now.kind != Kind::barrier_init) {
+    rule = Rule::barrier_overwritten;
+    rank = Rank::rule;
+  }
+  switch (conflict.order) {
+    case Order::known:
+      return;
+    case Order::unfenced:
+      rule = Rule::proxy_fence;
+      rank = s.writes ? Rank::rule : Rank::error;
+      explanation = "A barrier orders the two, but no fence.proxy.async lies between the threads' writes and the use.";
+      break;
+    case Order::untaken:
+      rule = Rule::tcgen05_fence;
+      rank = Rank::rule;
+      explanation = "What lies between the two orders them on the chips known today.";
+      break;
+    case Order::warp_only:
+      rule = Rule::warp_sync;
+      rank = Rank::rule;
+      explanation = explanation.empty() ? "The two are ordered only by lanes of a warp running together."
+                                        : explanation + " Another lane of the warp has waited for that.";
+      break;
+    case Order::weak:
+      rule = Rule::weak_order;
+      rank = f.writes && !s.writes && first.cta_rank != second.cta_rank ? Rank::error : Rank::rule;
+      explanation = first.cta_rank != second.cta_rank
+                        ? "They are in different CTAs, and what lies between them is relaxed or of .cta scope."
+                        : "What lies between them is relaxed: no release that an acquire has seen.";
+      break;
+    case Order::none:
+      if (rule == Rule::barrier_overwritten) {
+        explanation = "The mbarrier has not been invalidated.";
+        break;
+      }
+      explanation += explanation.empty()
+                         ? "Nothing between the two orders them: no barrier, no arrive and wait."
+                         : fmt::format(" Nothing that {} had waited for says so.", side(second, second_lanes).who);
+      break;
+  }
+  if (told(rule, second.source, first.source)) return;
+  told_[{rule, second.source, first.source}] =
+      report(rule, rank, object_text(cta, conflict.where, tensor_memory),
+             {side(second, second_lanes), side(first, first_lanes)}, std::move(explanation));
+}
+
+size_t Hazards::report(Rule rule, Rank rank, std::string object, std::vector<Side> sides, std::string explanation) {
+  return findings_.add({.rule = rule,
+                        .rank = rank,
+                        .kernel = cluster_.grid.program.pretty_name,
+                        .object = std::move(object),
+                        .explanation = std::move(explanation),
+                        .sides = std::move(sides),
+                        .schedule = schedule_name(cluster_.schedule())});
+}
+
+}  // namespace emu::hazards

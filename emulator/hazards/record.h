@@ -1,0 +1,95 @@
+#pragma once
+// Accesses to shared memory and tensor memory as the rules see them: who did what, and when it is known to be done.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "emulator/hazards/clock.h"
+
+namespace emu::hazards {
+
+/// By what an access reaches memory.
+enum class Proxy : uint8_t {
+  generic,  ///< threads' own loads and stores, and non-bulk cp.async
+  async,    ///< TMA, bulk copies, the tensor core's operands in shared memory, st.async
+  tensor,   ///< tcgen05 operations on tensor memory
+};
+
+enum class Kind : uint8_t {
+  load,
+  store,
+  atomic,
+  barrier_init,
+  barrier_use,  ///< an arrive or a wait
+  alloc_slot,   ///< tcgen05.alloc leaves its address
+  copy,         ///< cp.async
+  tma_load,
+  tma_store,
+  bulk_read,  ///< the source of a bulk copy from shared to shared memory
+  store_async,
+  launch_control,  ///< the response of clusterlaunchcontrol
+  mma_operands,
+  wgmma_operands,
+  copy_source,  ///< of tcgen05.cp
+  mma_source,   ///< A or scale factors in tensor memory
+  mma,
+  tensor_copy,
+  tensor_shift,
+  tensor_load,
+  tensor_store,
+  tensor_alloc,
+  tensor_dealloc,
+};
+
+struct KindTraits {
+  const char* name;  ///< in reports
+  Proxy proxy;
+  bool writes;
+  bool pipelined = false;  ///< one of tcgen05's that the tensor core carries out in the order of issue
+};
+const KindTraits& traits(Kind kind);
+
+/// One access; those of an instruction's lanes share one.
+struct Record {
+  Kind kind = Kind::load;
+  bool lane_by_lane = false;  ///< its lanes did the same each to a place of its own: a Ref says which
+  bool strong = false;        ///< relaxed, volatile or atomic: such do not race with each other
+  Agent issuer = 0;           ///< the warp
+  uint32_t issued = 0;        ///< its time then
+  uint32_t lanes = 0;         ///< that did it, or issued it
+  Agent channel = 0;  ///< where its completion is known from; the issuer itself where a thread waits for it anyway
+  uint32_t complete = 0;
+  uint32_t cta_rank = 0, warp = 0, source = 0;
+  uint32_t signal = 0;                         ///< the mbarrier that it tells; 0: none
+  std::shared_ptr<const View> view = nullptr;  ///< of asynchronous ones: what their issuer knew
+  bool asynchronous() const { return channel != issuer; }
+};
+
+/// An access by one lane (threads') or as a whole: index into the table, and the lane.
+using Ref = uint32_t;
+inline constexpr Ref kNobody = 0;
+inline constexpr uint32_t kLaneBits = 5;
+inline constexpr Ref kFlag = 1u << 31;  ///< in a State: an index into a table of its own
+
+class Records {
+ public:
+  Records() : records_(1) {}
+  /// The reference of lane 0; add a lane.
+  Ref add(Record record) {
+    records_.push_back(std::move(record));
+    return static_cast<Ref>((records_.size() - 1) << kLaneBits);
+  }
+  const Record& operator[](Ref ref) const { return records_[ref >> kLaneBits]; }
+  Record& at(Ref ref) { return records_[ref >> kLaneBits]; }
+  /// Lanes that `ref` stands for.
+  uint32_t lanes(Ref ref) const {
+    const Record& record = (*this)[ref];
+    return record.lane_by_lane ? 1u << (ref & 31) : record.lanes;
+  }
+
+ private:
+  std::vector<Record> records_;
+};
+
+}  // namespace emu::hazards

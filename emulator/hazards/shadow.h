@@ -1,0 +1,160 @@
+#pragma once
+// The shadow of a memory: for each cell, who wrote it last and who has read it since.
+//
+// A cell is a 32-bit word of shared memory, or 16 lanes of a column of tensor memory. Words of which threads write
+// parts are split into their bytes.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "emulator/hazards/record.h"
+
+namespace emu::hazards {
+
+class Shadow {
+ public:
+  explicit Shadow(size_t cells) : cells_(cells) {}
+  size_t size() const { return cells_.size(); }
+
+  /// `Judge`: before(Ref earlier, size_t cell), told of each earlier access that conflicts with this one in kind, says
+  /// whether the two are ordered; again(size_t cell), that another cell is in the state of the last one where not all
+  /// were; replaces(Ref earlier), asked whether a reader need not be remembered once this one is.
+  template <class Judge>
+  void read(size_t first, size_t count, Ref by, Judge& judge) {
+    State last;  // no cell has this state: kNobody twice is judged cheaply
+    State result;
+    bool have = false, clean = true;
+    for (size_t cell = first; cell < first + count; ++cell) {
+      State& state = cells_[cell];
+      if (state.written & kFlag) {
+        for (State& byte : splits_[state.written & ~kFlag]) read_one(byte, cell, by, judge);
+        continue;
+      }
+      if (have && state == last && !(result.read & kFlag)) {
+        if (!clean) judge.again(cell);
+        state = result;
+        continue;
+      }
+      last = state;
+      clean = read_one(state, cell, by, judge);
+      result = state;
+      have = !(last.read & kFlag);
+    }
+  }
+
+  template <class Judge>
+  void write(size_t first, size_t count, Ref by, Judge& judge) {
+    State last;
+    bool have = false, clean = true;
+    for (size_t cell = first; cell < first + count; ++cell) {
+      State& state = cells_[cell];
+      if (state.written & kFlag) {
+        const uint32_t split = state.written & ~kFlag;
+        for (State& byte : splits_[split]) write_one(byte, cell, by, judge);
+        free_splits_.push_back(split);
+        state = {by, kNobody};
+        continue;
+      }
+      if (have && state == last) {
+        if (!clean) judge.again(cell);
+        state = {by, kNobody};
+        continue;
+      }
+      last = state;
+      have = !(state.read & kFlag);
+      clean = write_one(state, cell, by, judge);
+    }
+  }
+
+  /// Of some bytes of one word: bit i of `bytes` is byte i.
+  template <class Judge>
+  void read_part(size_t cell, uint32_t bytes, Ref by, Judge& judge) {
+    State& state = cells_[cell];
+    if (!(state.written & kFlag)) {
+      read_one(state, cell, by, judge);
+      return;
+    }
+    for (uint32_t i = 0; i < 4; ++i)
+      if (bytes >> i & 1) read_one(splits_[state.written & ~kFlag][i], cell, by, judge);
+  }
+  template <class Judge>
+  void write_part(size_t cell, uint32_t bytes, Ref by, Judge& judge) {
+    State& state = cells_[cell];
+    if (!(state.written & kFlag)) split(state);
+    for (uint32_t i = 0; i < 4; ++i)
+      if (bytes >> i & 1) write_one(splits_[state.written & ~kFlag][i], cell, by, judge);
+  }
+
+  /// Calls f(Ref) for the last writer of the cell (of any of its bytes); not for cells that nobody wrote.
+  template <class F>
+  void writers(size_t cell, F&& f) const {
+    const State& state = cells_[cell];
+    if (!(state.written & kFlag)) {
+      if (state.written) f(state.written);
+      return;
+    }
+    for (const State& byte : splits_[state.written & ~kFlag])
+      if (byte.written) f(byte.written);
+  }
+
+  /// As if nobody had ever been there.
+  void forget(size_t first, size_t count) {
+    for (size_t cell = first; cell < first + count; ++cell) cells_[cell] = {};
+  }
+
+  bool written(size_t cell) const { return cells_[cell].written != kNobody; }
+
+ private:
+  struct State {
+    Ref written = kNobody, read = kNobody;
+    bool operator==(const State&) const = default;
+  };
+
+  // Both say whether all was ordered.
+  template <class Judge>
+  bool read_one(State& state, size_t cell, Ref by, Judge& judge) {
+    const bool clean = !state.written || judge.before(state.written, cell);
+    if (state.read == kNobody || state.read == by) {
+      state.read = by;
+    } else if (!(state.read & kFlag)) {
+      if (judge.replaces(state.read))
+        state.read = by;
+      else
+        state.read = kFlag | new_set({state.read, by});
+    } else {
+      std::vector<Ref>& set = sets_[state.read & ~kFlag];
+      std::erase_if(set, [&](Ref earlier) { return earlier == by || judge.replaces(earlier); });
+      set.push_back(by);
+    }
+    return clean;
+  }
+
+  template <class Judge>
+  bool write_one(State& state, size_t cell, Ref by, Judge& judge) {
+    bool clean = true;
+    if (state.read & kFlag) {
+      const uint32_t set = state.read & ~kFlag;
+      for (Ref reader : sets_[set]) clean = judge.before(reader, cell) && clean;
+      sets_[set].clear();
+      free_sets_.push_back(set);
+    } else if (state.read) {
+      clean = judge.before(state.read, cell);
+    }
+    // Who read it knew of the writer: what comes before them comes before the writer, too.
+    if (clean && state.written) clean = judge.before(state.written, cell);
+    state = {by, kNobody};
+    return clean;
+  }
+
+  void split(State& state);
+  uint32_t new_set(std::vector<Ref> refs);
+
+  std::vector<State> cells_;
+  std::vector<std::array<State, 4>> splits_;
+  std::vector<std::vector<Ref>> sets_;
+  std::vector<uint32_t> free_splits_, free_sets_;
+};
+
+}  // namespace emu::hazards
