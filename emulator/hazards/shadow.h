@@ -4,6 +4,7 @@
 // A cell is a 32-bit word of shared memory, or 16 lanes of a column of tensor memory. Words of which threads write
 // parts are split into their bytes.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -23,48 +24,40 @@ class Shadow {
   /// were; replaces(Ref earlier), asked whether a reader need not be remembered once this one is.
   template <class Judge>
   void read(size_t first, size_t count, Ref by, Judge& judge) {
-    State last;  // no cell has this state: kNobody twice is judged cheaply
-    State result;
-    bool have = false, clean = true;
-    for (size_t cell = first; cell < first + count; ++cell) {
-      State& state = cells_[cell];
-      if (state.written & kFlag) {
-        for (State& byte : splits_[state.written & ~kFlag]) read_one(byte, cell, by, judge);
+    for (size_t cell = first, end = first + count; cell < end;) {
+      if (cells_[cell].written & kFlag) {
+        for (State& byte : splits_[cells_[cell].written & ~kFlag]) read_one(byte, cell, by, judge);
+        ++cell;
         continue;
       }
-      if (have && state == last && !(result.read & kFlag)) {
-        if (!clean) judge.again(cell);
-        state = result;
-        continue;
+      const size_t alike = run(cell, end);
+      const bool clean = read_one(cells_[cell], cell, by, judge);
+      // A set of readers belongs to one cell.
+      const bool shares = !(cells_[cell].read & kFlag);
+      if (shares) std::fill(&cells_[cell] + 1, &cells_[cell] + alike, cells_[cell]);
+      for (size_t i = 1; i < alike && !(clean && shares); ++i) {
+        if (!clean) judge.again(cell + i);
+        if (!shares) read_one(cells_[cell + i], cell + i, by, judge);
       }
-      last = state;
-      clean = read_one(state, cell, by, judge);
-      result = state;
-      have = !(last.read & kFlag);
+      cell += alike;
     }
   }
 
   template <class Judge>
   void write(size_t first, size_t count, Ref by, Judge& judge) {
-    State last;
-    bool have = false, clean = true;
-    for (size_t cell = first; cell < first + count; ++cell) {
-      State& state = cells_[cell];
-      if (state.written & kFlag) {
-        const uint32_t split = state.written & ~kFlag;
+    for (size_t cell = first, end = first + count; cell < end;) {
+      if (cells_[cell].written & kFlag) {
+        const uint32_t split = cells_[cell].written & ~kFlag;
         for (State& byte : splits_[split]) write_one(byte, cell, by, judge);
         free_splits_.push_back(split);
-        state = {by, kNobody};
+        cells_[cell++] = {by, kNobody};
         continue;
       }
-      if (have && state == last) {
-        if (!clean) judge.again(cell);
-        state = {by, kNobody};
-        continue;
-      }
-      last = state;
-      have = !(state.read & kFlag);
-      clean = write_one(state, cell, by, judge);
+      const size_t alike = run(cell, end);
+      const bool clean = write_one(cells_[cell], cell, by, judge);
+      std::fill(&cells_[cell] + 1, &cells_[cell] + alike, State{by, kNobody});
+      for (size_t i = 1; i < alike && !clean; ++i) judge.again(cell + i);
+      cell += alike;
     }
   }
 
@@ -111,6 +104,22 @@ class Shadow {
     Ref written = kNobody, read = kNobody;
     bool operator==(const State&) const = default;
   };
+
+  /// How many cells from `cell` on are in the same state.
+  size_t run(size_t cell, size_t end) const {
+    const State state = cells_[cell];
+    if (state.read & kFlag) return 1;
+    size_t i = cell + 1;
+    // By the dozen first: without a way out of the inner loop it is done in vectors.
+    for (; i + 16 <= end; i += 16) {
+      uint32_t different = 0;
+      for (size_t k = 0; k < 16; ++k)
+        different |= (cells_[i + k].written ^ state.written) | (cells_[i + k].read ^ state.read);
+      if (different) break;
+    }
+    while (i < end && cells_[i] == state) ++i;
+    return i - cell;
+  }
 
   // Both say whether all was ordered.
   template <class Judge>
