@@ -14,9 +14,21 @@ constexpr uint32_t kTries = 1u << 14;
 /// line that waits is named: no exhibit can hang a GPU by it.
 __device__ __forceinline__ void wait_parity(uint32_t barrier, uint32_t parity, uint32_t tries = kTries,
                                             const char* file = __builtin_FILE(), uint32_t line = __builtin_LINE()) {
+  if (tries == 0) ladder::mbarrier_wait_parity(barrier, parity);
   for (uint32_t tried = 1; !ladder::mbarrier_try_wait_parity(barrier, parity); ++tried) {
-    if (tried == tries) {
+    if (tried >= tries) {
       __assertfail("the phase this line waits for never ended", file, line, "wait_parity", sizeof(char));
+    }
+  }
+}
+
+/// The same with cluster scope: ladder::mbarrier_try_wait_parity_cluster.
+__device__ __forceinline__ void wait_parity_cluster(uint32_t barrier, uint32_t parity,
+                                                    const char* file = __builtin_FILE(),
+                                                    uint32_t line = __builtin_LINE()) {
+  for (uint32_t tried = 1; !ladder::mbarrier_try_wait_parity_cluster(barrier, parity); ++tried) {
+    if (tried >= kTries) {
+      __assertfail("the phase this line waits for never ended", file, line, "wait_parity_cluster", sizeof(char));
     }
   }
 }
