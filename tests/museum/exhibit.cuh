@@ -33,6 +33,24 @@ __device__ __forceinline__ void wait_parity_cluster(uint32_t barrier, uint32_t p
   }
 }
 
+/// Stores a flag in global memory; who acquires it sees what this thread has done. PTX ISA: st, .release.
+__device__ __forceinline__ void st_release_gpu(uint32_t* flag, uint32_t value) {
+  asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(flag)), "r"(value) : "memory");
+}
+
+/// Waits until the flag is not 0, and sees what was done before it was stored. It gives up like the others. PTX ISA:
+/// ld, .acquire.
+__device__ __forceinline__ void wait_for_flag(const uint32_t* flag, const char* file = __builtin_FILE(),
+                                              uint32_t line = __builtin_LINE()) {
+  uint32_t value = 0;
+  for (uint32_t tried = 0; value == 0; ++tried) {
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(__cvta_generic_to_global(flag)) : "memory");
+    if (tried >= 64 * kTries) {  // these do not suspend, so they are shorter
+      __assertfail("the flag this line waits for was never stored", file, line, "wait_for_flag", sizeof(char));
+    }
+  }
+}
+
 /// Passes some cycles, as if there was something to compute. It makes a race go the wrong way more often; what orders
 /// the accesses, or fails to, is the same without it.
 __device__ __forceinline__ void linger(uint32_t cycles) {

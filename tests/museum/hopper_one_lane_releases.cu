@@ -45,17 +45,18 @@ __global__ void __launch_bounds__(kThreads) copy_tiles(const uint32_t* in, uint3
   if (warp == 0) {
     for (int tile = 0; tile < kTiles; ++tile) {
       museum::wait_parity(shared_address(tile_full), tile & 1);
-      if (threadIdx.x == 0) {
-        for (unsigned i = 0; i < kWords; i += 32) out[first + tile * kWords + i] = buffer[i];
-        // The mistake: lane 0 has read its words, the other lanes may not have read theirs.
-        if constexpr (kBroken) mbarrier_arrive(shared_address(tile_empty));
-      } else {
-        museum::linger(2000);
+      const auto read = [&] {
         for (unsigned i = threadIdx.x; i < kWords; i += 32) out[first + tile * kWords + i] = buffer[i];
+      };
+      if (threadIdx.x != 0) {
+        museum::linger(2000);
+        read();
       }
-      if constexpr (!kBroken) {
-        __syncwarp();
-        if (threadIdx.x == 0) mbarrier_arrive(shared_address(tile_empty));
+      // The mistake: lane 0 goes on to its own words and the arrive, wherever the other lanes are.
+      if constexpr (!kBroken) __syncwarp();
+      if (threadIdx.x == 0) {
+        read();
+        mbarrier_arrive(shared_address(tile_empty));
       }
     }
   }

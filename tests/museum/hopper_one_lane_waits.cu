@@ -13,33 +13,28 @@
 
 using namespace ladder;
 
-constexpr int kThreads = 32, kWords = 1024;
+constexpr int kThreads = 32, kReaders = 31, kWords = 1024;
 
 // One warp per CTA copies a tile. Who does what:
-//   role      threads      waits for          signals
-//   load      lane 0       tile_full          tile_full: the bytes of the tile; the warp: they are there
-//   readers   lane 0       -                  -
-//             lanes 1-31   lane 0             -
+//   role      threads      waits for    signals
+//   load      lane 0       tile_full    tile_full: the bytes of the tile; its warp: they are there
+//   readers   lanes 1-31   the warp     -
 template <bool kBroken>
 __global__ void __launch_bounds__(kThreads) copy_tile(const uint32_t* in, uint32_t* out) {
   __shared__ alignas(128) uint32_t tile[kWords];
   __shared__ uint64_t tile_full;
   const unsigned first = blockIdx.x * kWords;
-  const auto meet = [] {
-    // The mistake: nothing brings the other lanes to where lane 0 is after its wait.
-    if constexpr (!kBroken) __syncwarp();
-  };
   if (threadIdx.x == 0) {
     mbarrier_init(shared_address(tile_full), 1);
     fence_mbarrier_init();
     mbarrier_arrive_expect_tx(shared_address(tile_full), sizeof tile);
     cp_async_bulk_load(shared_address(tile), in + first, sizeof tile, shared_address(tile_full));
     museum::wait_parity(shared_address(tile_full), 0);
-    meet();
-    for (unsigned i = 0; i < kWords; i += kThreads) out[first + i] = tile[i];
-  } else {
-    meet();
-    for (unsigned i = threadIdx.x; i < kWords; i += kThreads) out[first + i] = tile[i];
+  }
+  // The mistake: lane 0 has waited, and nothing brings the other lanes to where it is.
+  if constexpr (!kBroken) __syncwarp();
+  if (threadIdx.x != 0) {
+    for (unsigned i = threadIdx.x - 1; i < kWords; i += kReaders) out[first + i] = tile[i];
   }
 }
 

@@ -20,8 +20,15 @@ __device__ __forceinline__ void wgmma_wait_all() {
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
 
-/// D (64 x 8, f32) = A (64 x 16, f16) B (8 x 16, f16)^T + (accumulate ? D : 0). Thread t of the warpgroup holds in d[i]
-/// row 16 (t / 32) + t % 32 / 4 + 8 (i / 2), column 2 (t % 4) + i % 2. PTX ISA: wgmma.mma_async.
+/// Where the calling thread's d[i] lies in D.
+__device__ __forceinline__ uint32_t wgmma_row(uint32_t i) {
+  return threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4 + 8 * (i / 2);
+}
+__device__ __forceinline__ uint32_t wgmma_column(uint32_t i) {
+  return threadIdx.x % 4 * 2 + i % 2;
+}
+
+/// D (64 x 8, f32) = A (64 x 16, f16) B (8 x 16, f16)^T + (accumulate ? D : 0). PTX ISA: wgmma.mma_async.
 __device__ __forceinline__ void wgmma_m64n8k16(float (&d)[4], uint64_t a, uint64_t b, bool accumulate) {
   asm volatile(
       "{ .reg .pred p; setp.ne.u32 p, %6, 0;\n"
