@@ -46,6 +46,7 @@ Exhibit::Exhibit(int argc, char** argv) {
     }
   }
   if (runs_ < 1) explain(argv[0]);
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // who ends a run that hangs still gets the lines of those before it
 }
 
 uint32_t Exhibit::tries() const {

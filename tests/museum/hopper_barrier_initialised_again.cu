@@ -1,13 +1,13 @@
 // A barrier is ended and initialised anew for each tile, while threads still wait on it for the last one.
 //
 // Symptom: A hang, or words of the next tile: threads that come late find a fresh barrier, and wait for the copy that
-// it
-//   now stands for.
-// Why: mbarrier.init on a live barrier is not an operation of that barrier. Who still waits sees neither the end of the
-//   old phase nor that there was one.
+//   it now stands for.
+// Why: mbarrier.init on a live barrier is not an operation of that barrier. Who still waits sees neither the end of
+//   the old phase nor that there was one.
 // Fix: All threads meet after their wait and before the init. (Better still: initialise once, and turn the parity
-// over.) Rule: PTX ISA, mbarrier.init: on memory of a live mbarrier it is undefined; mbarrier.inval first Expect:
-// barrier-reuse
+//   over.)
+// Rule: PTX ISA, mbarrier.init: on memory of a live mbarrier it is undefined; mbarrier.inval first
+// Expect: barrier-reuse
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"

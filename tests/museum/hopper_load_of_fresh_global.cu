@@ -2,8 +2,7 @@
 //
 // Symptom: Stale words in the loaded tile, rarely, though the flag was seen and ordinary loads would get it right.
 // Why: The acquire of the flag orders this thread's later accesses through the generic proxy. A TMA load goes through
-// the
-//   async proxy, which the acquire does not speak for.
+//   the async proxy, which the acquire does not speak for.
 // Fix: fence.proxy.async.global after the flag has been acquired, before the load is issued.
 // Rule: PTX ISA, async proxy; membar/fence, fence.proxy.async
 // Expect: proxy-fence

@@ -2,8 +2,7 @@
 //
 // Symptom: Some tiles are computed twice, some not at all; which ones changes from run to run.
 // Why: One thread asks the counter and puts the number into shared memory. That the others see it takes a barrier
-// between
-//   the store and the loads.
+//   between the store and the loads.
 // Fix: __syncthreads() after the store into the mailbox.
 // Rule: PTX ISA, bar.sync; memory consistency model, morally strong operations
 // Expect: read-too-early

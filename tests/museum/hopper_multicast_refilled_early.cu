@@ -2,9 +2,10 @@
 //
 // Symptom: Rank 0 is always right; rank 1 gets words of the next tile, the more the further it lags.
 // Why: The copy writes to both CTAs, so both have a say in when the stage is empty. The issuer asks its own readers
-// only. Fix: Readers of every CTA arrive on a barrier of the issuer's, by mapa and a remote arrive, and it waits for
-// all. Rule: PTX ISA, cp.async.bulk.tensor, .multicast::cluster; mbarrier.arrive, .shared::cluster Expect:
-// overwrite-too-early
+//   only.
+// Fix: Readers of every CTA arrive on a barrier of the issuer's, by mapa and a remote arrive, and it waits for all.
+// Rule: PTX ISA, cp.async.bulk.tensor, .multicast::cluster; mbarrier.arrive, .shared::cluster
+// Expect: overwrite-too-early
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"

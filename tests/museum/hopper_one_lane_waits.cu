@@ -1,10 +1,13 @@
 // One lane waits for the tile, and the other lanes of its warp read it.
 //
-// Symptom: Garbage from the lanes that did not wait, wherever hardware takes up their branch first; right where it does
-//   not, or where the compiler has brought the lanes together: after a change far away it may be the other way round.
+// Symptom: Garbage from the lanes that did not wait, wherever hardware takes up their branch first; right where it
+//   does not, or where the compiler has brought the lanes together: after a change far away it may be the other way
+//   round.
 // Why: A wait orders the accesses of the thread that waits. The other lanes have neither waited nor met the one that
-// has. Fix: __syncwarp() between the wait and the reads: the lanes meet, and what the waiting lane knows is known to
-// all. Rule: PTX ISA, bar.warp.sync; mbarrier.try_wait, .acquire Expect: warp-sync, read-too-early
+//   has.
+// Fix: __syncwarp() between the wait and the reads: the lanes meet, and what the waiting lane knows is known to all.
+// Rule: PTX ISA, bar.warp.sync; mbarrier.try_wait, .acquire
+// Expect: warp-sync, read-too-early
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"

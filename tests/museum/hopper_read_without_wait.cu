@@ -1,8 +1,8 @@
 // A tile that TMA loads is read before its mbarrier has been waited for.
 //
 // Symptom: Garbage, zeros or the words of an earlier kernel in the output, nearly always.
-// Why: cp.async.bulk returns at once, and a CTA barrier only says that the copy was issued. That its bytes are there is
-//   told by the mbarrier that counts them, to whoever waits on it.
+// Why: cp.async.bulk returns at once, and a CTA barrier only says that the copy was issued. That its bytes are there
+//   is told by the mbarrier that counts them, to whoever waits on it.
 // Fix: Every reader waits for the phase of tile_full before it reads.
 // Rule: PTX ISA, cp.async.bulk; mbarrier.try_wait
 // Expect: read-too-early

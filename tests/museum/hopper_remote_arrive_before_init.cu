@@ -2,8 +2,8 @@
 //
 // Symptom: A hang now and then, when the CTAs do not start at the same time: the arrive came first, and the init that
 //   followed wiped it out.
-// Why: A CTA barrier after mbarrier.init is one for the threads of that CTA. The other CTAs of the cluster have not met
-//   it; without a cluster barrier they may not even know that it runs.
+// Why: A CTA barrier after mbarrier.init is one for the threads of that CTA. The other CTAs of the cluster have not
+//   met it; without a cluster barrier they may not even know that it runs.
 // Fix: A cluster barrier after mbarrier.init and fence.mbarrier_init, before anybody uses a barrier of another CTA.
 // Rule: PTX ISA, mbarrier.init; barrier.cluster
 // Expect: barrier-init

@@ -2,8 +2,7 @@
 //
 // Symptom: Usually none. Under load a few words that the peer reads are old ones.
 // Why: mbarrier.arrive releases to the threads of the CTA unless it says otherwise (.release.cta is the default). A
-// reader
-//   in another CTA may see the arrive before it sees the stores.
+//   reader in another CTA may see the arrive before it sees the stores.
 // Fix: mbarrier.arrive.release.cluster, and on the other side a wait with .acquire.cluster.
 // Rule: PTX ISA, mbarrier.arrive, .scope; memory consistency model, release and acquire patterns
 // Expect: weak-order

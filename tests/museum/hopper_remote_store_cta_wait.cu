@@ -2,8 +2,7 @@
 //
 // Symptom: Usually none. Under load a few words that the peer reads are old ones.
 // Why: mbarrier.try_wait acquires what threads of its own CTA have released unless it says otherwise (.acquire.cta is
-// the
-//   default). What the peer released with .release.cluster need not be visible yet.
+//   the default). What the peer released with .release.cluster need not be visible yet.
 // Fix: mbarrier.try_wait.acquire.cluster. (Bytes of TMA and of st.async need no such scope.)
 // Rule: PTX ISA, mbarrier.try_wait, .scope; memory consistency model, release and acquire patterns
 // Expect: weak-order

@@ -1,11 +1,9 @@
 // The readers of a ring release a stage first and read it then.
 //
 // Symptom: Words of a later K tile, more often the slower the readers are; a debugger or a printf in the readers makes
-// it
-//   worse.
+//   it worse.
 // Why: An arrive on tile_empty tells the producer that the stage may be overwritten. Reads that come after the arrive
-// in
-//   the program are not covered by it.
+//   in the program are not covered by it.
 // Fix: Arrive when the values are in registers: read first, arrive then.
 // Rule: PTX ISA, mbarrier.arrive, .release
 // Expect: overwrite-too-early

@@ -1,11 +1,9 @@
 // A tile is swizzled by offsets inside it, and does not start where the swizzle pattern does.
 //
 // Symptom: Rows arrive complete, with their 16-byte chunks in another order: always the same one, until something else
-// in
-//   shared memory changes its size.
+//   in shared memory changes its size.
 // Why: TMA (and every MMA) swizzles by the absolute shared-memory address. The offset inside the tile gives the same
-// only
-//   if the tile starts at a multiple of 1024 bytes.
+//   only if the tile starts at a multiple of 1024 bytes.
 // Fix: alignas(1024) for a tile of the 128-byte swizzle (512 for 64 bytes, 256 for 32).
 // Rule: PTX ISA, tensor swizzling modes; shared-memory alignment of cp.async.bulk.tensor
 // Expect: swizzle-alignment

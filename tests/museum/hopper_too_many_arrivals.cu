@@ -2,8 +2,7 @@
 //
 // Symptom: cudaErrorLaunchFailure at the arrive.
 // Why: The barrier was initialised for one arrival a warp. The arrive of the second lane goes below zero, which
-// hardware
-//   takes for a fault.
+//   hardware takes for a fault.
 // Fix: One elected lane arrives for its warp, after __syncwarp(), or the barrier is initialised for all threads.
 // Rule: PTX ISA, mbarrier.arrive: the count must not exceed what is pending
 // Expect: barrier-arrivals

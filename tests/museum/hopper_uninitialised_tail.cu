@@ -1,12 +1,11 @@
 // A reduction goes over a whole tile of which only the first part has been loaded.
 //
-// Symptom: Sums that differ from run to run; right in the first run on a fresh GPU, whose shared memory happens to hold
-//   zeros.
+// Symptom: Sums that differ from run to run; right in the first run on a fresh GPU, whose shared memory happens to
+//   hold zeros.
 // Why: Shared memory begins with whatever the last CTA on that SM left there. The copy brought the rows there are, and
 //   nobody wrote the rest of the tile.
 // Fix: The threads fill the tail with zeros before they sum up. (A tensor map would have: what lies outside of the
-// tensor
-//   arrives as zeros.)
+//   tensor arrives as zeros.)
 // Rule: PTX ISA, state spaces, shared: not initialised
 // Expect: uninitialised
 #include "common/ptx/bulk.cuh"

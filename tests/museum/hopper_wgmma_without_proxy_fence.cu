@@ -2,8 +2,7 @@
 //
 // Symptom: Usually none. Now and then a product of operands that were there before, in a few rows or columns.
 // Why: Ordinary stores reach shared memory through the generic proxy, wgmma reads it through the async proxy. The
-// barrier
-//   orders the threads, not the proxies, and wgmma.fence is about registers.
+//   barrier orders the threads, not the proxies, and wgmma.fence is about registers.
 // Fix: Every thread that has written executes fence.proxy.async.shared::cta before the barrier.
 // Rule: PTX ISA, async proxy; wgmma.mma_async, wgmma.fence
 // Expect: proxy-fence

@@ -1,8 +1,7 @@
 // The accumulators of wgmma are read before the group that computes them has been waited for.
 //
 // Symptom: None with today's compiler: ptxas sees the read, puts the missing wait in, and says so (C7514 or its kin:
-// the
-//   wgmma are serialised). By the rules of PTX the registers hold anything.
+//   the wgmma are serialised). By the rules of PTX the registers hold anything.
 // Why: wgmma.mma_async runs on after it has been issued. Its registers are its own until wgmma.wait_group.
 // Fix: wgmma.wait_group 0 before the accumulators are read.
 // Rule: PTX ISA, wgmma.wait_group: accessing the registers before it is undefined

@@ -1,9 +1,10 @@
 // The readers of a ring forget to turn the parity over when the ring wraps.
 //
 // Symptom: From the second round on, the tiles of the round before; or a hang, when the copy was faster than the
-// reader. Why: wait(parity) passes when the running phase has the other parity. In the second round the first phase is
-// long over,
-//   so wait(0) passes at once, whether or not the second copy has landed. After that copy it would wait for the third.
+//   reader.
+// Why: wait(parity) passes when the running phase has the other parity. In the second round the first phase is long
+//   over, so wait(0) passes at once, whether or not the second copy has landed. After that copy it would wait for the
+//   third.
 // Fix: The parity is that of the round: it turns over where the ring wraps.
 // Rule: PTX ISA, mbarrier.try_wait, .parity
 // Expect: read-too-early

@@ -14,13 +14,25 @@ Operand::Operand(const ladder::OperandTile& tile, uint32_t seed) : tile_(tile) {
   }
 }
 
+uint16_t Operand::half(uint32_t row, uint32_t k) const {
+  return ladder::f32_to_f16(std::bit_cast<uint32_t>(static_cast<float>(at(row, k))));
+}
+
 std::vector<uint32_t> Operand::image() const {
   std::vector<uint32_t> words(tile_.bytes() / 4);
   for (uint32_t row = 0; row < tile_.rows; ++row) {
     for (uint32_t k = 0; k < tile_.k; ++k) {
-      const uint16_t half = ladder::f32_to_f16(std::bit_cast<uint32_t>(static_cast<float>(at(row, k))));
-      std::memcpy(reinterpret_cast<char*>(words.data()) + tile_.offset(row, k), &half, sizeof half);
+      const uint16_t element = half(row, k);
+      std::memcpy(reinterpret_cast<char*>(words.data()) + tile_.offset(row, k), &element, sizeof element);
     }
+  }
+  return words;
+}
+
+std::vector<uint32_t> Operand::rows() const {
+  std::vector<uint32_t> words;
+  for (uint32_t row = 0; row < tile_.rows; ++row) {
+    for (uint32_t k = 0; k < tile_.k; k += 2) words.push_back(half(row, k) | uint32_t{half(row, k + 1)} << 16);
   }
   return words;
 }

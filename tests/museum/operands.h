@@ -15,10 +15,14 @@ class Operand {
 
   /// The tile's bytes as they lie in shared memory, in f16.
   std::vector<uint32_t> image() const;
+  /// Row after row in f16, two elements a word.
+  std::vector<uint32_t> rows() const;
   const ladder::OperandTile& tile() const { return tile_; }
   int at(uint32_t row, uint32_t k) const { return numbers_[row * tile_.k + k]; }
 
  private:
+  uint16_t half(uint32_t row, uint32_t k) const;
+
   ladder::OperandTile tile_;
   std::vector<int> numbers_;
 };
