@@ -62,7 +62,7 @@ struct View {
   void acquire_weakly(const View& other, Agent first_channel) {
     done.join_from(other.done, first_channel);
     seen.join(other.seen);
-    handed.join_from(other.handed, first_channel);
+    handed.join(other.handed);
   }
 };
 

@@ -36,6 +36,14 @@ size_t Findings::add(Finding finding) {
       return i;
     }
   }
+  // What was a matter of rules alone at the same places before this was seen is told with it.
+  if (finding.rank == Rank::error)
+    for (Entry& earlier : entries_)
+      if (earlier.finding.rank != Rank::error && !earlier.absorbed && earlier.finding.kernel == finding.kernel &&
+          holds_places(finding, earlier.finding)) {
+        earlier.absorbed = true;
+        ++finding.consequences;
+      }
   entries_.push_back({std::move(finding)});
   return entries_.size() - 1;
 }
@@ -54,7 +62,7 @@ std::string Findings::take_text() {
   std::lock_guard lock(mutex_);
   std::vector<Entry*> untold;
   for (Entry& entry : entries_)
-    if (!entry.told) untold.push_back(&entry);
+    if (!entry.told && !entry.absorbed) untold.push_back(&entry);
   std::stable_sort(untold.begin(), untold.end(),
                    [](const Entry* a, const Entry* b) { return a->finding.rank < b->finding.rank; });
   std::string text;
@@ -82,6 +90,7 @@ std::string Findings::json() const {
   std::lock_guard lock(mutex_);
   nlohmann::ordered_json findings = nlohmann::ordered_json::array();
   for (const Entry& entry : entries_) {
+    if (entry.absorbed) continue;
     const Finding& finding = entry.finding;
     const RuleTraits& rule = traits(finding.rule);
     nlohmann::ordered_json sides = nlohmann::ordered_json::array();

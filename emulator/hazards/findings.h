@@ -51,7 +51,7 @@ class Findings {
  private:
   struct Entry {
     Finding finding;
-    bool told = false;
+    bool told = false, absorbed = false;
   };
   mutable std::mutex mutex_;
   std::deque<Entry> entries_;  // in the order in which they were found

@@ -84,6 +84,18 @@ std::shared_ptr<View> Hazards::snapshot(Warp& warp, uint32_t lanes) {
 }
 
 /// What comes now is later than what has been handed over.
+void Hazards::tick_after_release(Warp& warp, uint32_t lanes) {
+  ++moment_;
+  for_lanes(lanes, [&](int lane) { threads_of(warp).released[static_cast<size_t>(lane)] = moment_; });
+  tick(warp);
+}
+
+uint32_t Hazards::last_release(const Threads& threads, uint32_t lanes) const {
+  uint32_t last = 0;
+  for_lanes(lanes, [&](int lane) { last = std::max(last, threads.released[static_cast<size_t>(lane)]); });
+  return last;
+}
+
 void Hazards::tick(Warp& warp) {
   Threads& threads = threads_of(warp);
   ++threads.now;
@@ -113,7 +125,7 @@ void Hazards::arrives_at(uint32_t number, Warp& warp, uint32_t lanes) {
   auto& [gathering, ended] = named_barriers_[{warp.cta.rank, number}];
   const auto view = snapshot(warp, lanes);
   gathering.acquire(*view);
-  tick(warp);
+  tick_after_release(warp, lanes);
 }
 
 void Hazards::named_barrier_ended(Cta& cta, uint32_t number) {
@@ -133,7 +145,7 @@ void Hazards::arrives_at_cluster_barrier(Warp& warp, uint32_t lanes, bool relaxe
     cluster_gathering_.acquire_weakly(*view, first_channel_);
   else
     cluster_gathering_.acquire(*view);
-  tick(warp);
+  tick_after_release(warp, lanes);
 }
 
 void Hazards::cluster_barrier_ended() {
@@ -152,7 +164,7 @@ void Hazards::warp_synchronised(Warp& warp, uint32_t lanes) {
     View& own = change(part);
     own.acquire(*view);
   });
-  tick(warp);
+  tick_after_release(warp, lanes);
   merge(warp);
 }
 
@@ -209,7 +221,7 @@ void Hazards::memory_fence(Warp& warp, uint32_t lanes) {
     const auto own = std::popcount(lanes & warp.live) == 1 ? view : snapshot(warp, 1u << lane);
     fences_[{agent(warp), static_cast<uint32_t>(lane)}].released = own;
   });
-  tick(warp);
+  tick_after_release(warp, lanes);
   merge(warp);
 }
 
@@ -241,7 +253,7 @@ void Hazards::release_locations(Warp& warp, uint32_t lanes, const uint64_t (&add
     const auto fences = fences_.find({agent(warp), static_cast<uint32_t>(lane)});
     if (fences != fences_.end() && fences->second.released) released.acquire(*fences->second.released);
   });
-  tick(warp);
+  tick_after_release(warp, lanes);
 }
 
 // ---- completions ----------------------------------------------------------------------------------------------------
@@ -259,6 +271,10 @@ IssuedPointer Hazards::issue(Warp& warp, int lane) {
   record.warp = warp.index;
   record.source = cluster_.origin(warp).source;
   record.view = operation->view;
+  record.sequence = ++issued_;
+  record.released = last_release(threads_of(warp), lanes);
+  // What the thread does next comes behind the issue.
+  tick(warp);
   return operation;
 }
 

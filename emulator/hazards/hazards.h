@@ -122,6 +122,10 @@ class Hazards {
   void tensor_waited(Warp& warp, bool loads, uint32_t lanes);
   /// The registers of the warp's tcgen05.ld up to this one are there, for these lanes.
   void tensor_consumed(Warp& warp, const Issued& operation, uint32_t lanes);
+  /// The running instruction uses registers of `wgmma` before its wait.
+  void wgmma_registers_used(Warp& warp, const Record& wgmma);
+  /// `lane` issues a copy to or from a tile that begins in the middle of its swizzle's pattern.
+  void misaligned_tile(Warp& warp, int lane, uint32_t address, uint32_t pattern_bytes);
   void wgmma_waited(Warp& warp, uint32_t first_warp, uint64_t number);
 
   void lanes_exit(Warp& warp, uint32_t lanes);
@@ -135,7 +139,8 @@ class Hazards {
   };
   struct Threads {
     uint32_t now = 1;
-    std::vector<Lanes> classes;  ///< lanes that know the same
+    std::array<uint32_t, kLanes> released{};  ///< when each lane last released something
+    std::vector<Lanes> classes;               ///< lanes that know the same
     // Records made since `now` changed, by instruction: loops between two synchronisations share them.
     std::unordered_map<uint64_t, Ref> records;
     std::array<std::vector<uint32_t>, kLanes> copy_groups;  ///< by lane: the last cp.async of each committed group
@@ -170,6 +175,11 @@ class Hazards {
     Gathered gathering;
     std::shared_ptr<const Gathered> ended;
     uint32_t last_copy_source = 0;
+    struct Pass {
+      uint32_t phases = 0, moment = 0;
+    };
+    std::map<Agent, Record> users;  ///< by warp: the last operation on it
+    std::map<Agent, Pass> passes;   ///< by warp: the last phase whose end it saw, and when
   };
   struct Memory {
     Memory(size_t words, size_t cells) : shared(words), tensor(cells) {}
@@ -188,6 +198,11 @@ class Hazards {
   void merge(Warp& warp);
   std::shared_ptr<View> snapshot(Warp& warp, uint32_t lanes);
   void tick(Warp& warp);
+  void tick_after_release(Warp& warp, uint32_t lanes);
+  uint32_t last_release(const Threads& threads, uint32_t lanes) const;
+  void check_unused(Warp& warp, int lane, uint32_t address, const Barrier& known);
+  bool comes_first(const Record& before, uint32_t before_lanes, const Record& now, uint32_t now_lanes,
+                   const View& view) const;
   Agent channel(ChannelKind kind, uint32_t cta_rank, uint32_t warp, uint32_t lane = 0, uint32_t barrier = 0);
   Barrier& barrier(uint32_t address);
   void learn(Warp& warp, uint32_t lanes, Agent channel, uint32_t time);
@@ -197,6 +212,7 @@ class Hazards {
               uint32_t together) const;
   void repair(View& view, const Record& before, uint32_t before_lanes) const;
   void repaired(Issued& operation, const Record& before, uint32_t before_lanes);
+  void read_of_nothing(const Record& record, uint32_t lanes, const Cta& cta);
   void lane_writes(Warp& warp, int lane, uint32_t address, uint32_t bytes, Ref ref);
   bool live_barrier(const Cta& cta, size_t cell) const;
   void remote_use(const Record& record, Ref ref, Cta& cta, const View& view);
@@ -243,6 +259,8 @@ class Hazards {
   Agent first_channel_ = 0;
   std::vector<Channel> channels_;  ///< by agent; the warps first
   std::map<std::array<uint32_t, 5>, Agent> channel_numbers_;
+  uint32_t issued_ = 0;  ///< asynchronous operations
+  uint32_t moment_ = 0;  ///< releases and passed waits so far
   std::vector<Threads> threads_;
   std::vector<std::unique_ptr<Memory>> memories_;  ///< by CTA
   Records records_;

@@ -18,10 +18,13 @@ Hazards::Barrier& Hazards::barrier(uint32_t address) {
 
 void Hazards::barrier_initialised(Warp& warp, int lane, uint32_t address) {
   Barrier& known = barrier(address);
-  if (known.live)
+  if (known.live) {
     report(Rule::barrier_reuse, Rank::rule, describe_shared(cluster_, address),
            {side(here(warp, 1u << lane), 1u << lane), side(records_[known.init], records_.lanes(known.init))},
            "The barrier was initialised before and not invalidated since.");
+    check_unused(warp, lane, address, known);
+    known.users.clear();
+  }
   known.live = true;
   known.shown = false;
   known.gathering = {};
@@ -32,13 +35,31 @@ void Hazards::barrier_initialised(Warp& warp, int lane, uint32_t address) {
   lane_writes(warp, lane, address, 8, known.init);
 }
 
-void Hazards::barrier_invalidated(Warp&, int, uint32_t address) {
-  barrier(address).live = false;
+void Hazards::barrier_invalidated(Warp& warp, int lane, uint32_t address) {
+  Barrier& known = barrier(address);
+  check_unused(warp, lane, address, known);
+  known.users.clear();
+  known.live = false;
+}
+
+/// The barrier ends: all that was done with it must be known to be over.
+void Hazards::check_unused(Warp& warp, int lane, uint32_t address, const Barrier& known) {
+  for (const auto& [user, use] : known.users) {
+    if (user == agent(warp) && (use.lanes & ~(1u << lane)) == 0) continue;
+    const auto view = snapshot(warp, 1u << lane);
+    if (view->done.covers_lanes(use.issuer, use.lanes, use.issued)) continue;
+    // Lanes of one warp run together; those of another do not.
+    const bool weakly = user == agent(warp) || view->seen.covers_lanes(use.issuer, use.lanes, use.issued);
+    report(Rule::barrier_reuse, weakly ? Rank::rule : Rank::error, describe_shared(cluster_, address),
+           {side(here(warp, 1u << lane), 1u << lane), side(use, use.lanes)},
+           "Nothing orders the barrier's end behind its use: another order of the two is possible.");
+  }
 }
 
 /// The operation must come after the mbarrier.init.
 void Hazards::used(Warp& warp, uint32_t lanes, uint32_t address) {
   Barrier& known = barrier(address);
+  known.users[agent(warp)] = here(warp, lanes);
   if (known.init != kNobody) check_initialised(warp, lanes, address, known);
   if (const uint32_t rank = shared_rank(address); rank != warp.cta.rank)
     use_of_peer(here(warp, lanes), *cluster_.ctas[rank]);
@@ -71,7 +92,7 @@ Hazards::Handover Hazards::release(Warp& warp, uint32_t lanes, uint32_t address,
   if (const auto fences = fences_.find({agent(warp), static_cast<uint32_t>(std::countr_zero(lanes))});
       handover.weak && fences != fences_.end())
     handover.fenced = fences->second.released;
-  tick(warp);
+  tick_after_release(warp, lanes);
   return handover;
 }
 
@@ -88,7 +109,7 @@ Hazards::Handover Hazards::release_commit(Warp& warp, int lane, uint32_t address
            {side(here(warp, 1u << lane), 1u << lane)}, "It arrives at once, whatever other threads' MMAs do.");
   Handover handover{.view = view, .remote = shared_rank(address) != warp.cta.rank};
   if (handover.remote) handover.use = here(warp, 1u << lane);
-  tick(warp);
+  tick_after_release(warp, 1u << lane);
   return handover;
 }
 
@@ -98,7 +119,7 @@ Hazards::Handover Hazards::release_copies(Warp& warp, int lane) {
   view->done.raise_lanes(copies, 1u << lane, channels_[copies].count);
   view->seen.raise_lanes(copies, 1u << lane, channels_[copies].count);
   Handover handover{.view = view};
-  tick(warp);
+  tick_after_release(warp, 1u << lane);
   return handover;
 }
 
@@ -172,6 +193,8 @@ void Hazards::passed(uint32_t address, Warp& warp, uint32_t lanes, uint8_t order
     view.done.raise(known.channel, known.phases);
     view.seen.raise(known.channel, known.phases);
   });
+  // A wait that sees no other phase end than the one before gives no new right to what the barrier guards.
+  if (Barrier::Pass& pass = known.passes[agent(warp)]; pass.phases != known.phases) pass = {known.phases, ++moment_};
   merge(warp);
 }
 

@@ -23,6 +23,10 @@ class Hazards::Sweep {
     view_ = view.get();
   }
 
+  /// The cell is read, and nothing had been written there.
+  void unwritten() { of_nothing_ = true; }
+  bool of_nothing() const { return of_nothing_; }
+
   bool before(Ref ref, size_t cell) {
     if (cell != cell_) noted_.clear();
     cell_ = cell;
@@ -32,6 +36,7 @@ class Hazards::Sweep {
     }
     last_ = ref;
     const Record& record = hazards_.records_[ref];
+    if (record.kind == Kind::tensor_alloc && !traits(now_.kind).writes) of_nothing_ = true;
     last_order_ = hazards_.order(record, hazards_.records_.lanes(ref), now_, now_lanes_, *view_, together_);
     // A live barrier's word is no place for data, in whatever order.
     if (record.kind == Kind::barrier_init && traits(now_.kind).writes && now_.kind != Kind::barrier_init &&
@@ -104,6 +109,7 @@ class Hazards::Sweep {
   const View* view_ = nullptr;
   Ref last_ = kNobody;
   Order last_order_ = Order::known;
+  bool of_nothing_ = false;
   std::vector<Found> conflicts_;
   size_t cell_ = ~size_t{0};
   std::vector<size_t> noted_;  // of the last cell judged
@@ -119,7 +125,7 @@ Order Hazards::order(const Record& before, uint32_t before_lanes, const Record& 
   if (before.strong && now.strong) return Order::known;
   const KindTraits &b = traits(before.kind), &n = traits(now.kind);
   const bool own = before.issuer == now.issuer;
-  const bool same_thread = own && before_lanes == now_lanes && std::has_single_bit(now_lanes);
+  const bool same_thread = own && before_lanes == now_lanes && std::has_single_bit(now_lanes) && !now.asynchronous();
   bool known;
   if (!before.asynchronous())
     known = same_thread || view.done.covers_lanes(before.issuer, before_lanes, before.issued);
@@ -230,6 +236,10 @@ void Hazards::threads(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLan
         touch(sweep, memory.shared, shared_offset(static_cast<uint32_t>(address[lane])), base | static_cast<Ref>(lane));
       });
     }
+    if (sweep.of_nothing()) {
+      records_.at(base).of_nothing = true;
+      read_of_nothing(now, of_cta, cta);
+    }
     if (rank != warp.cta.rank) remote_use(now, base, cta, *snapshot(warp, of_cta));
     if (sweep.clean()) return;
     sweep.finish([&](uint32_t of, const Record& before, uint32_t before_lanes) {
@@ -290,6 +300,10 @@ void Hazards::shared(Issued& operation, Kind kind, Cta& cta, std::span<const Byt
     else
       shadow.read(first, count, ref, sweep);
   }
+  if (sweep.of_nothing()) {
+    records_.at(ref).of_nothing = true;
+    if (traits(kind).proxy == Proxy::async) read_of_nothing(now, now.lanes, cta);
+  }
   if (cta.rank != now.cta_rank) remote_use(now, ref, cta, *operation.view);
   sweep.finish(
       [&](uint32_t, const Record& before, uint32_t before_lanes) { repaired(operation, before, before_lanes); });
@@ -317,6 +331,10 @@ void Hazards::tensor(Issued& operation, Kind kind, Cta& cta, std::span<const Cel
       else
         shadow.read(first, range.columns, ref, sweep);
     }
+  if (sweep.of_nothing()) {
+    records_.at(ref).of_nothing = true;
+    if (traits(kind).proxy == Proxy::async) read_of_nothing(now, now.lanes, cta);
+  }
   if (cta.rank != now.cta_rank) remote_use(now, ref, cta, *operation.view);
   sweep.finish(
       [&](uint32_t, const Record& before, uint32_t before_lanes) { repaired(operation, before, before_lanes); });

@@ -106,13 +106,31 @@ bool Hazards::told(Rule rule, uint32_t source, uint32_t other) {
   return true;
 }
 
+/// Does `now` come first by the program, whatever came first in this run? What the other one's issuer knew says it.
+/// Where neither knew of the other: who reads what nobody has written reads too early; and who has waited for a stage,
+/// and has not released it since, still has a right to it when the next round's write comes.
+bool Hazards::comes_first(const Record& before, uint32_t before_lanes, const Record& now, uint32_t now_lanes,
+                          const View& view) const {
+  if (before.issuer == now.issuer && before.asynchronous() && now.asynchronous()) return now.sequence < before.sequence;
+  if (view.done.covers_lanes(before.issuer, before_lanes, before.issued)) return false;
+  if (before.view && before.view->done.covers_lanes(now.issuer, now_lanes, now.issued)) return true;
+  if (before.of_nothing) return true;
+  // A thread's own access: what the thread knows, by now at the latest.
+  if (!before.asynchronous() && before.issuer != now.issuer)
+    for (const Lanes& part : threads_[before.issuer].classes)
+      if ((part.lanes & before_lanes) && part.view->done.covers_lanes(now.issuer, now_lanes, now.issued)) return true;
+  const auto known = before.signal ? barriers_.find(before.signal) : barriers_.end();
+  if (known == barriers_.end() || traits(now.kind).writes) return false;
+  const auto pass = known->second.passes.find(now.issuer);
+  const uint32_t released = now.asynchronous() ? now.released : last_release(threads_[now.issuer], now_lanes);
+  return pass != known->second.passes.end() && pass->second.phases + 1 == before.complete &&
+         released < pass->second.moment;
+}
+
 void Hazards::report(const Conflict& conflict, const Record& now, uint32_t now_lanes, const View& view, Cta& cta,
                      bool tensor_memory) {
   const Record& before = records_[conflict.before];
-  // Which comes first by the program, whatever came first in this run: what the other's issuer knew says it.
-  const bool turned = !view.done.covers_lanes(before.issuer, conflict.before_lanes, before.issued) && before.view &&
-                      before.view->done.covers_lanes(now.issuer, now.lanes, now.issued) &&
-                      conflict.order == Order::none && before.issuer != now.issuer;
+  const bool turned = conflict.order == Order::none && comes_first(before, conflict.before_lanes, now, now_lanes, view);
   const Record &first = turned ? now : before, &second = turned ? before : now;
   const uint32_t first_lanes = turned ? now_lanes : conflict.before_lanes,
                  second_lanes = turned ? conflict.before_lanes : now_lanes;
@@ -167,6 +185,32 @@ void Hazards::report(const Conflict& conflict, const Record& now, uint32_t now_l
   told_[{rule, second.source, first.source}] =
       report(rule, rank, object_text(cta, conflict.where, tensor_memory),
              {side(second, second_lanes), side(first, first_lanes)}, std::move(explanation));
+}
+
+void Hazards::read_of_nothing(const Record& record, uint32_t lanes, const Cta& cta) {
+  if (told(Rule::uninitialised, record.source, 0)) return;
+  told_[{Rule::uninitialised, record.source, 0}] =
+      report(Rule::uninitialised, Rank::note,
+             fmt::format("shared memory of block ({},{},{})", cta.index.x, cta.index.y, cta.index.z),
+             {side(record, lanes)}, "It read some bytes that nothing has written since the block started.");
+}
+
+void Hazards::wgmma_registers_used(Warp& warp, const Record& wgmma) {
+  const Record now = here(warp, warp.live);
+  if (told(Rule::wgmma_wait, now.source, wgmma.source)) return;
+  Side user = side(now, warp.live), producer = side(wgmma, wgmma.lanes);
+  user.what = "use of a register";
+  producer.what = "wgmma";
+  told_[{Rule::wgmma_wait, now.source, wgmma.source}] =
+      report(Rule::wgmma_wait, Rank::rule, "registers of D", {user, producer}, "ptxas puts the missing wait in.");
+}
+
+void Hazards::misaligned_tile(Warp& warp, int lane, uint32_t address, uint32_t pattern_bytes) {
+  Side copy = side(here(warp, 1u << lane), 1u << lane);
+  copy.what = "TMA copy";
+  report(Rule::swizzle_alignment, Rank::note, describe_shared(cluster_, address), {copy},
+         fmt::format("The tile begins at {:#x}; the pattern of this swizzle repeats every {} bytes.",
+                     address & 0xFFFFFF, pattern_bytes));
 }
 
 size_t Hazards::report(Rule rule, Rank rank, std::string object, std::vector<Side> sides, std::string explanation) {

@@ -61,6 +61,9 @@ struct Record {
   Agent channel = 0;  ///< where its completion is known from; the issuer itself where a thread waits for it anyway
   uint32_t complete = 0;
   uint32_t cta_rank = 0, warp = 0, source = 0;
+  uint32_t sequence = 0;                       ///< of asynchronous ones: in the order of issue
+  uint32_t released = 0;                       ///< of asynchronous ones: when its lanes had last released something
+  bool of_nothing = false;                     ///< a read where nothing had been written
   uint32_t signal = 0;                         ///< the mbarrier that it tells; 0: none
   std::shared_ptr<const View> view = nullptr;  ///< of asynchronous ones: what their issuer knew
   bool asynchronous() const { return channel != issuer; }

@@ -65,6 +65,14 @@ const RuleTraits& traits(Rule rule) {
       {"commit-thread", Rank::note, "tcgen05.commit by a thread that has issued nothing to track",
        "the thread that issues the MMAs commits them: a commit tracks its own thread's operations alone",
        "PTX ISA, tcgen05.commit"},
+      {"wgmma-wait", Rank::rule, "register of a wgmma used before wgmma.wait_group",
+       "wgmma.wait_group before D is read or written, and before registers of A are written",
+       "PTX ISA, wgmma.mma_async: accessing the registers before wgmma.wait_group is undefined"},
+      {"swizzle-alignment", Rank::note, "swizzled tile that does not begin where the pattern of its swizzle does",
+       "align the tile: 1024 bytes for the 128-byte swizzle, 512 for 64, 256 for 32; the swizzle goes by addresses, "
+       "not "
+       "by rows of the tile",
+       "PTX ISA, Swizzling modes; CUDA programming guide, TMA swizzle"},
   }};
   return kTraits[static_cast<size_t>(rule)];
 }

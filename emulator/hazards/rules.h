@@ -32,8 +32,10 @@ enum class Rule : uint8_t {
   peer_gone,
   bulk_store_wait,
   commit_thread,
+  wgmma_wait,
+  swizzle_alignment,
 };
-inline constexpr size_t kRules = 18;
+inline constexpr size_t kRules = 20;
 
 struct RuleTraits {
   std::string_view id;     ///< "read-too-early": in reports, for tests and filters

@@ -123,6 +123,13 @@ class Boxes {
   std::optional<tma::Box> together_;  // four rows
 };
 
+/// For the hazard rules: a tile that begins in the middle of its swizzle's pattern.
+void tell_alignment(Warp& warp, int lane, const tma::Box& box, uint32_t address) {
+  const uint32_t span = swizzle_span_bytes(box.map().swizzle);
+  if (auto* const hazards = warp.cta.cluster.hazards.get(); hazards && span && shared_offset(address) % (8 * span))
+    hazards->misaligned_tile(warp, lane, address, 8 * span);
+}
+
 }  // namespace
 
 void issue_tensor_load(Warp& warp, const Instruction& instruction, int lane) {
@@ -134,6 +141,7 @@ void issue_tensor_load(Warp& warp, const Instruction& instruction, int lane) {
   std::vector<Destination> to = destinations(warp, instruction, lane, address, barrier);
   uint32_t offset = shared_offset(address);
   for (const Destination& each : to) boxes->shape().check_shared(offset, window_of(*each.cta));
+  tell_alignment(warp, lane, boxes->shape(), address);
   Origin who = cluster.origin(warp, lane);
   warp.counters.tma_loads++;
   warp.counters.tma_box_rows += boxes->shape().rows();
@@ -178,6 +186,7 @@ void issue_tensor_store(Warp& warp, const Instruction& instruction, int lane) {
   Cta& from = cluster.cta_of(source);
   uint32_t offset = shared_offset(source);
   boxes->shape().check_shared(offset, source_window_of(from));
+  tell_alignment(warp, lane, boxes->shape(), source);
   Origin who = cluster.origin(warp, lane);
   warp.counters.tma_stores++;
   warp.counters.tma_box_rows += boxes->shape().rows();

@@ -227,7 +227,7 @@ bool Warpgroup::issue(Warp& warp, const Instruction& instruction) {
   mma.d[w]->last = number;
   mma.warps |= 1u << w;
   if (hazards::Hazards* const hazards = cta_.cluster.hazards.get()) {
-    const auto part_of_warp = hazards->issue(warp, -1);
+    const auto part_of_warp = mine.last = hazards->issue(warp, -1);
     if (!mma.announced) {
       mma.announced = part_of_warp;
       hazards->completes_in_wgmma_group(*mma.announced, cta_.rank, first_warp_, number);
@@ -362,6 +362,7 @@ bool Warpgroup::settle(Warp& warp, const Instruction& instruction) {
   if (!touches || (warp.strict() && !instruction.changes_frame)) return true;
   if (!reach(warp, mine.issued)) return false;
   cta_.cluster.trace(cta_.cluster.origin(warp), "wgmma_registers_before_wait");
+  if (cta_.cluster.hazards && mine.last) cta_.cluster.hazards->wgmma_registers_used(warp, mine.last->record);
   release(warp, mine.issued);
   return true;
 }

@@ -91,6 +91,7 @@ class Warpgroup : public std::enable_shared_from_this<Warpgroup> {
     const std::byte* file = nullptr;  ///< where the held registers lie
     std::vector<uint16_t> granules;   ///< of that file, 64 bytes each: how many held registers lie there
     size_t granule(const void* at) const;
+    hazards::IssuedPointer last;  ///< for the hazard rules: its last wgmma
     Group* waiter = nullptr;
     uint64_t waits_for = 0;
   };
