@@ -6,7 +6,7 @@
 // Fix: A cluster barrier (or an mbarrier of the leader's, on which the peer arrives) between the writes of both and
 //   the MMA.
 // Rule: PTX ISA, tcgen05.mma, .cta_group::2; barrier.cluster
-// Expect: read-too-early
+// Expect: read-too-early, overwrite-too-early, uninitialised
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"

@@ -4,7 +4,7 @@
 // Why: The thread that fetches the next number has read the last one itself. The other threads may not have got there.
 // Fix: A second __syncthreads(), between the loads and the next store into the mailbox.
 // Rule: PTX ISA, bar.sync; memory consistency model, morally strong operations
-// Expect: overwrite-too-early
+// Expect: overwrite-too-early, read-too-early
 #include "tests/museum/exhibit.cuh"
 #include "tests/museum/exhibit.h"
 

@@ -5,7 +5,7 @@
 //   between the store and the loads.
 // Fix: __syncthreads() after the store into the mailbox.
 // Rule: PTX ISA, bar.sync; memory consistency model, morally strong operations
-// Expect: read-too-early
+// Expect: read-too-early, overwrite-too-early, uninitialised
 #include "tests/museum/exhibit.cuh"
 #include "tests/museum/exhibit.h"
 

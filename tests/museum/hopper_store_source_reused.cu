@@ -5,7 +5,7 @@
 //   cp.async.bulk.wait_group.read in the thread that committed the group tells.
 // Fix: The storing thread waits with cp.async.bulk.wait_group.read 0 before the barrier after which the others write.
 // Rule: PTX ISA, cp.async.bulk.wait_group
-// Expect: overwrite-too-early
+// Expect: overwrite-too-early, read-too-early
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
