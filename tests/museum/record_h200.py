@@ -20,6 +20,7 @@ import sys
 import time
 from pathlib import Path
 
+KINDS = "right", "wrong", "failed", "hung"
 GAVE_UP = "(a wait gave up)"
 
 
@@ -70,7 +71,7 @@ def record(program, twin, runs, limit, failures, kills):
             errors["ended early"] += 1
         ended_badly += killed or len(results) < asked or results[-1].startswith("launch failed")
     entry = {"exhibit": program.name, "twin": twin, "runs": sum(counts.values())}
-    entry.update({kind: counts[kind] for kind in ("right", "wrong", "failed", "hung")})
+    entry.update({kind: counts[kind] for kind in KINDS})
     if first_wrong:
         entry["first_wrong"] = first_wrong
     if errors:
@@ -88,8 +89,8 @@ def main():
     parser.add_argument("--kills", type=int, default=2, help="processes that may be killed, per twin")
     parser.add_argument("--failures", type=int, default=20, help="processes that may end badly, per twin")
     options = parser.parse_args()
-    programs = [each for each in sorted(options.folder.glob("hopper_*")) if each.is_file() and os.access(str(each), os.X_OK)]
-    programs = [each for each in programs if not options.names or each.name in options.names]
+    programs = [each for each in sorted(options.folder.glob("hopper_*")) if each.is_file() and os.access(each, os.X_OK)
+                and (not options.names or each.name in options.names)]
     if not programs:
         sys.exit("no hopper_* programs in %s" % options.folder)
     found = {**gpu(), "recorded": time.strftime("%Y-%m-%d"), "exhibits": []}
@@ -98,9 +99,8 @@ def main():
             began = time.monotonic()
             entry = record(program, twin, options.runs, options.limit, options.failures, options.kills)
             found["exhibits"].append(entry)
-            print("%-40s %-6s %s  %.1f s" % (program.name, twin, " ".join(
-                "%s %d" % (kind, entry[kind]) for kind in ("right", "wrong", "failed", "hung")), time.monotonic() - began),
-                flush=True)
+            counts = " ".join("%s %d" % (kind, entry[kind]) for kind in KINDS)
+            print("%-40s %-6s %s  %.1f s" % (program.name, twin, counts, time.monotonic() - began), flush=True)
             options.out.write_text(json.dumps(found, indent=1) + "\n")  # what there is, should somebody end this
     return 0
 
