@@ -14,7 +14,7 @@
 
 using namespace ladder;
 
-constexpr unsigned kThreads = 128, kTiles = 256;
+constexpr unsigned kThreads = 128, kTiles = 180, kTries = 256;  // few tries: many CTAs may hang at once
 
 // A CTA per tile, and each that runs takes over tiles of those that have not started. Who does what:
 //   role       threads   waits for       signals
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(kThreads) count_tiles(uint32_t* out) {
       museum::try_cancel(shared_address(answer), shared_address(answer_full));
     }
     atomicAdd(&out[tile * kThreads + threadIdx.x], 1);
-    museum::wait_parity(shared_address(answer_full), parity);
+    museum::wait_parity(shared_address(answer_full), parity, kTries);
     if (threadIdx.x >= 32) museum::linger(2000);
     taken = museum::query_cancel(shared_address(answer), tile);
     fence_proxy_async_shared_cta();
