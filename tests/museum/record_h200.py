@@ -35,15 +35,15 @@ def gpu():
 
 
 def launch(program, twin, runs, limit):
-    """The lines behind `result: `, and whether the process had to be killed."""
+    """The lines behind `result: `, whether the process had to be killed, and its last word on stderr."""
     process = subprocess.Popen([str(program), twin, "--bounded", "--runs", str(runs)], stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True)
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
     try:
-        text, killed = process.communicate(timeout=limit)[0], False
+        (text, said), killed = process.communicate(timeout=limit), False
     except subprocess.TimeoutExpired:
         process.kill()
-        text, killed = process.communicate()[0], True
-    return re.findall(r"^result: (.*)$", text, re.MULTILINE), killed
+        (text, said), killed = process.communicate(), True
+    return re.findall(r"^result: (.*)$", text, re.MULTILINE), killed, (said.strip().splitlines() or [""])[-1].strip()
 
 
 def record(program, twin, runs, limit, failures, kills):
@@ -52,7 +52,7 @@ def record(program, twin, runs, limit, failures, kills):
     first_wrong, ended_badly, killed_in_all = None, 0, 0
     while sum(counts.values()) < runs and ended_badly < failures and killed_in_all < kills:
         asked = runs - sum(counts.values())
-        results, killed = launch(program, twin, asked, limit)
+        results, killed, said = launch(program, twin, asked, limit)
         for result in results:
             if result == "right":
                 counts["right"] += 1
@@ -68,7 +68,7 @@ def record(program, twin, runs, limit, failures, kills):
             errors["killed after %g s" % limit] += 1
         elif len(results) < asked and not (results and results[-1].startswith("launch failed")):
             counts["failed"] += 1  # it ended without a word
-            errors["ended early"] += 1
+            errors["ended early: " + said] += 1
         ended_badly += killed or len(results) < asked or results[-1].startswith("launch failed")
     entry = {"exhibit": program.name, "twin": twin, "runs": sum(counts.values())}
     entry.update({kind: counts[kind] for kind in KINDS})

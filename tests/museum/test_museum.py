@@ -91,14 +91,14 @@ class Record(unittest.TestCase):
 
     def test_processes_that_end_otherwise(self):
         with tempfile.TemporaryDirectory() as folder:
-            for name, text in {"hopper_sleeps": "exec sleep 30", "hopper_dies": "exit 3"}.items():
+            for name, text in {"hopper_sleeps": "exec sleep 30", "hopper_dies": "echo ouch >&2; exit 3"}.items():
                 with open(f"{folder}/{name}", "w") as program:
                     program.write(f"#!/bin/sh\necho result: right\n{text}\n")
                 os.chmod(f"{folder}/{name}", 0o755)
             entries = self.record(folder, "--runs", "9", "--failures", "3", "--limit", "0.5", "--kills", "1")
         sleeps, dies = entries["hopper_sleeps", "broken"], entries["hopper_dies", "broken"]
         self.assertEqual((sleeps["right"], sleeps["hung"], sleeps["errors"]), (1, 1, {"killed after 0.5 s": 1}))
-        self.assertEqual((dies["right"], dies["failed"], dies["errors"]), (3, 3, {"ended early": 3}))
+        self.assertEqual((dies["right"], dies["failed"], dies["errors"]), (3, 3, {"ended early: ouch": 3}))
 
 
 class Readme(unittest.TestCase):
