@@ -5,7 +5,7 @@
 //   which the arrive lets go, write to the same columns.
 // Fix: tcgen05.wait::ld, tcgen05.fence::before_thread_sync, then the arrive.
 // Rule: PTX ISA, tcgen05.wait; tcgen05 memory consistency model
-// Expect: overwrite-too-early
+// Expect: overwrite-too-early, read-too-early
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"

@@ -5,7 +5,7 @@
 //   told by the mbarrier that tcgen05.commit signals.
 // Fix: Every reader waits for accumulator_full, then tcgen05.fence::after_thread_sync, then tcgen05.ld.
 // Rule: PTX ISA, tcgen05 memory consistency model; tcgen05.commit
-// Expect: read-too-early
+// Expect: read-too-early, overwrite-too-early, uninitialised
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"

@@ -5,7 +5,7 @@
 //   thread are none of them, barrier between the two or not.
 // Fix: The thread that issues the MMAs issues the commit. (Elect it once, and keep both in its branch.)
 // Rule: PTX ISA, tcgen05.commit: operations initiated by the executing thread
-// Expect: read-too-early
+// Expect: read-too-early, overwrite-too-early, uninitialised
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"

@@ -6,7 +6,7 @@
 // Fix: tcgen05.wait::st, tcgen05.fence::before_thread_sync, the barrier, and tcgen05.fence::after_thread_sync before
 //   the MMA.
 // Rule: PTX ISA, tcgen05.wait; tcgen05 memory consistency model
-// Expect: read-too-early
+// Expect: read-too-early, overwrite-too-early, uninitialised
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"

@@ -6,7 +6,7 @@
 // Fix: A cluster barrier (or an mbarrier of the leader's, on which the peer arrives) between the writes of both and
 //   the MMA.
 // Rule: PTX ISA, tcgen05.mma, .cta_group::2; barrier.cluster
-// Expect: read-too-early
+// Expect: read-too-early, overwrite-too-early, uninitialised
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"
@@ -28,8 +28,7 @@ constexpr InstructionDescriptor kPairMma{MmaInput::f16, MmaInput::f16, MmaAccumu
 //   role        CTA    threads           waits for          signals
 //   writers     both   all               -                  cluster barrier: both halves of the operands are written
 //   MMA         0      warp 0, one lane  cluster barrier    accumulator_full of both: the MMAs are complete
-//   epilogue    both   all               accumulator_full   cluster barrier: tensor memory may be freed, the CTA may
-//   end
+//   epilogue    both   all               accumulator_full   cluster barrier: both may free tensor memory, and end
 template <bool kBroken>
 __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const uint32_t* b, float* out) {
   __shared__ alignas(128) uint32_t a_tile[kABytes / 4];

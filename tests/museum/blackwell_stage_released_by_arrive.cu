@@ -4,7 +4,7 @@
 // Why: The arrive says what its thread has done: issue. The MMAs read their operands later.
 // Fix: tcgen05.commit onto tile_empty: it arrives when the MMAs before it are complete.
 // Rule: PTX ISA, tcgen05.commit; tcgen05 memory consistency model
-// Expect: overwrite-too-early
+// Expect: overwrite-too-early, read-too-early
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"

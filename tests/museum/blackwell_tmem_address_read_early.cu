@@ -5,7 +5,7 @@
 //   what was there before.
 // Fix: A CTA barrier between tcgen05.alloc and the reads, with the tcgen05 fences around it.
 // Rule: PTX ISA, tcgen05.alloc; tcgen05.fence
-// Expect: read-too-early
+// Expect: read-too-early, overwrite-too-early, uninitialised
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"

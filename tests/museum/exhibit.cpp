@@ -77,7 +77,11 @@ bool Exhibit::launch() {
   for (auto& argument : arguments_) pointers.push_back(argument.data());
   cudaError_t code = cudaSuccess;
   try {
-    ladder::launch_pointers(kernel_, {.grid = shape_.ctas, .block = shape_.threads, .cluster = shape_.cluster},
+    ladder::launch_pointers(kernel_,
+                            {.grid = shape_.ctas,
+                             .block = shape_.threads,
+                             .cluster = shape_.cluster,
+                             .dynamic_shared_bytes = shape_.dynamic_shared_bytes},
                             pointers.data());
     code = cudaDeviceSynchronize();
   } catch (const ladder::CudaError& error) {

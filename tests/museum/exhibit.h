@@ -20,6 +20,7 @@ struct Shape {
   unsigned ctas = 1;
   unsigned threads = 128;
   unsigned cluster = 1;  ///< CTAs per cluster
+  unsigned dynamic_shared_bytes = 0;
 };
 
 class Exhibit {

@@ -17,9 +17,9 @@ using namespace ladder;
 constexpr unsigned kThreads = 128, kWords = 1024;
 
 // CTA 1 of a pair reads the tile of CTA 0. Who does what:
-//   role     CTA   threads   waits for                                    signals
-//   owner    0     all       cluster barrier, at the end                  cluster barrier: the tile is written
-//   reader   1     all       cluster barrier                              cluster barrier: the tile has been read
+//   role     CTA   threads   waits for                     signals
+//   owner    0     all       cluster barrier, at the end   cluster barrier: the tile is written
+//   reader   1     all       cluster barrier               cluster barrier, at the end: the tile has been read
 template <bool kBroken>
 __global__ void __launch_bounds__(kThreads) read_of_peer(const uint32_t* in, uint32_t* out) {
   __shared__ uint32_t tile[kWords];

@@ -5,7 +5,7 @@
 //   this thread may speak for them, is what wait_group without .read says.
 // Fix: cp.async.bulk.wait_group 0 before the flag is released.
 // Rule: PTX ISA, cp.async.bulk.wait_group, .read
-// Expect: bulk-store-wait
+// Expect: bulk-store-wait, read-too-early, overwrite-too-early
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -16,8 +16,7 @@ using namespace ladder;
 
 constexpr unsigned kThreads = 128, kWords = 1024;
 
-// CTA 2i makes a tile, CTA 2i + 1 adds one to it: a cluster, so that both run at the same time. Who does
-// what:
+// CTA 2i makes a tile, CTA 2i + 1 adds one to it: a cluster, so that both run. Who does what:
 //   role      CTA    threads   waits for               signals
 //   maker     2i     all       -                       CTA barrier: the tile is in shared memory
 //   store     2i     thread 0  its bulk group          tile_ready[i], in global memory

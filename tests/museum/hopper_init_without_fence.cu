@@ -17,10 +17,10 @@ using namespace ladder;
 constexpr unsigned kThreads = 128, kWords = 1024;
 
 // Each CTA copies a tile. Who does what:
-//   role      threads   waits for     signals
-//   init      thread 32 -             CTA barrier: tile_full is initialised
-//   load      thread 0  CTA barrier   tile_full: the bytes of the tile
-//   readers   all       tile_full     -
+//   role      threads    waits for     signals
+//   init      thread 32  -             CTA barrier: tile_full is initialised
+//   load      thread 0   CTA barrier   tile_full: the bytes of the tile
+//   readers   all        tile_full     -
 template <bool kBroken>
 __global__ void __launch_bounds__(kThreads) copy_tile(const uint32_t* in, uint32_t* out) {
   __shared__ alignas(128) uint32_t tile[kWords];

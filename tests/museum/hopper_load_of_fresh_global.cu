@@ -16,8 +16,7 @@ using namespace ladder;
 
 constexpr unsigned kThreads = 128, kWords = 1024;
 
-// CTA 2i makes a tile in global memory, CTA 2i + 1 loads it and adds one: a cluster, so that both run at the same time.
-// Who does what:
+// CTA 2i makes a tile in global memory, CTA 2i + 1 loads it and adds one: a cluster, so that both run. Who does what:
 //   role      CTA    threads   waits for        signals
 //   maker     2i     all       -                CTA barrier: the tile is written
 //             2i     thread 0  CTA barrier      tile_ready[i], in global memory

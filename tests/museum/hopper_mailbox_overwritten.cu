@@ -4,16 +4,16 @@
 // Why: The thread that fetches the next number has read the last one itself. The other threads may not have got there.
 // Fix: A second __syncthreads(), between the loads and the next store into the mailbox.
 // Rule: PTX ISA, bar.sync; memory consistency model, morally strong operations
-// Expect: overwrite-too-early
+// Expect: overwrite-too-early, read-too-early
 #include "tests/museum/exhibit.cuh"
 #include "tests/museum/exhibit.h"
 
 constexpr unsigned kThreads = 128, kCtas = 4, kRounds = 8, kTiles = kCtas * kRounds;
 
 // Each CTA takes kRounds tiles, whichever are next. Who does what:
-//   role      threads   waits for     signals
-//   scheduler thread 0  CTA barrier   CTA barrier: next_tile is written
-//   workers   all       CTA barrier   CTA barrier: next_tile has been read
+//   role       threads   waits for     signals
+//   scheduler  thread 0  CTA barrier   CTA barrier: next_tile is written
+//   workers    all       CTA barrier   CTA barrier: next_tile has been read
 template <bool kBroken>
 __global__ void __launch_bounds__(kThreads) take_tiles(uint32_t* counter, uint32_t* out) {
   __shared__ uint32_t next_tile;

@@ -5,7 +5,7 @@
 //   only.
 // Fix: Readers of every CTA arrive on a barrier of the issuer's, by mapa and a remote arrive, and it waits for all.
 // Rule: PTX ISA, cp.async.bulk.tensor, .multicast::cluster; mbarrier.arrive, .shared::cluster
-// Expect: overwrite-too-early
+// Expect: overwrite-too-early, read-too-early
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"

@@ -5,7 +5,7 @@
 //   warp do not meet by themselves: since Volta each has a program counter of its own.
 // Fix: __syncwarp() between the reads and the arrive of the elected lane.
 // Rule: PTX ISA, bar.warp.sync; mbarrier.arrive, .release
-// Expect: warp-sync, overwrite-too-early
+// Expect: warp-sync, overwrite-too-early, read-too-early
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"

@@ -7,7 +7,7 @@
 //   has.
 // Fix: __syncwarp() between the wait and the reads: the lanes meet, and what the waiting lane knows is known to all.
 // Rule: PTX ISA, bar.warp.sync; mbarrier.try_wait, .acquire
-// Expect: warp-sync, read-too-early
+// Expect: warp-sync, read-too-early, overwrite-too-early, uninitialised
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"

@@ -5,7 +5,7 @@
 //   is told by the mbarrier that counts them, to whoever waits on it.
 // Fix: Every reader waits for the phase of tile_full before it reads.
 // Rule: PTX ISA, cp.async.bulk; mbarrier.try_wait
-// Expect: read-too-early
+// Expect: read-too-early, overwrite-too-early, uninitialised
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"

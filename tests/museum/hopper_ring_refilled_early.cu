@@ -4,7 +4,7 @@
 // Why: The producer's own wait for tile_full says that the copy has landed, nothing about who has read it.
 // Fix: The producer waits for tile_empty[stage], on which every reader arrives when it has read, before it refills.
 // Rule: PTX ISA, mbarrier; async proxy
-// Expect: overwrite-too-early
+// Expect: overwrite-too-early, read-too-early
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"

@@ -6,7 +6,7 @@
 //   in the program are not covered by it.
 // Fix: Arrive when the values are in registers: read first, arrive then.
 // Rule: PTX ISA, mbarrier.arrive, .release
-// Expect: overwrite-too-early
+// Expect: overwrite-too-early, read-too-early
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"

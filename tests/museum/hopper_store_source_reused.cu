@@ -5,7 +5,7 @@
 //   cp.async.bulk.wait_group.read in the thread that committed the group tells.
 // Fix: The storing thread waits with cp.async.bulk.wait_group.read 0 before the barrier after which the others write.
 // Rule: PTX ISA, cp.async.bulk.wait_group
-// Expect: overwrite-too-early
+// Expect: overwrite-too-early, read-too-early
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -16,9 +16,9 @@ using namespace ladder;
 constexpr int kThreads = 128, kWords = 1024, kRounds = 4;
 
 // Each CTA writes kRounds tiles through one buffer. Who does what:
-//   role      threads   waits for                                  signals
-//   writers   all       CTA barrier                                CTA barrier: the tile is written
-//   store     thread 0  its bulk group to have read the buffer     CTA barrier: the buffer may be written again
+//   role      threads   waits for                   signals
+//   writers   all       CTA barrier                 CTA barrier: the tile is written
+//   store     thread 0  its bulk group, reading     CTA barrier: the buffer may be written again
 template <bool kBroken>
 __global__ void __launch_bounds__(kThreads) store_tiles(const uint32_t* in, uint32_t* out) {
   __shared__ alignas(128) uint32_t buffer[kWords];

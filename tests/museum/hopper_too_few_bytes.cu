@@ -5,7 +5,7 @@
 // Why: The phase ends when the bytes that were announced have arrived. The box that comes first ends it for both.
 // Fix: expect_tx announces the bytes of all copies that the phase stands for.
 // Rule: PTX ISA, mbarrier.expect_tx; tx-count
-// Expect: barrier-bytes, read-too-early
+// Expect: barrier-bytes, read-too-early, overwrite-too-early, uninitialised
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"

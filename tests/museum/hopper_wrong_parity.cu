@@ -7,7 +7,7 @@
 //   third.
 // Fix: The parity is that of the round: it turns over where the ring wraps.
 // Rule: PTX ISA, mbarrier.try_wait, .parity
-// Expect: read-too-early
+// Expect: read-too-early, overwrite-too-early
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"

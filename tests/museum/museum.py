@@ -133,12 +133,13 @@ def table():
     for exhibit in exhibits():
         with ThreadPoolExecutor(2) as pool:
             words = [outcome.word for outcome in pool.map(lambda schedule: exhibit.run("broken", schedule), columns)]
-        lines.append(f"| [{exhibit.name}]({exhibit.source.name}) | {', '.join(exhibit.expected)} | {' | '.join(words)} |")
+        lines.append(f"| [{exhibit.name}]({exhibit.source.name}) | {exhibit.expected[0]} | {' | '.join(words)} |")
     return "\n".join(lines) + "\n"
 
 
 def findings_table():
-    return "| finding | what it says |\n| --- | --- |\n" + "".join(f"| {name} | {text} |\n" for name, text in FINDINGS.items())
+    lines = ["| finding | what it says |", "| --- | --- |", *(f"| {name} | {text} |" for name, text in FINDINGS.items())]
+    return "\n".join(lines) + "\n"
 
 
 def with_tables(text):

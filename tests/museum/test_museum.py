@@ -6,6 +6,7 @@ true."""
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,9 +16,12 @@ from concurrent.futures import ThreadPoolExecutor
 import museum
 
 
-def outcomes(exhibit, twin, *options):
+RESULT = re.compile(r"(wrong \(\d+ of \d+ values; first at \d+: got .*, expected .*\)|launch failed: cudaError\w+)")
+
+
+def outcomes(exhibit, twin):
     with ThreadPoolExecutor(2) as pool:
-        return dict(zip(museum.SCHEDULES, pool.map(lambda schedule: exhibit.run(twin, schedule, *options), museum.SCHEDULES)))
+        return dict(zip(museum.SCHEDULES, pool.map(lambda schedule: exhibit.run(twin, schedule), museum.SCHEDULES)))
 
 
 class Museum(unittest.TestCase):
@@ -39,7 +43,7 @@ class Museum(unittest.TestCase):
         else:
             self.assertTrue(shown, "right under every schedule")
         for outcome in shown.values():
-            self.assertRegex(outcome.result, r"^(wrong \(\d+ of \d+ values; first at \d+: got .*, expected .*\)|launch failed: cudaError\w+)")
+            self.assertTrue(RESULT.match(outcome.result), outcome.result)
 
     def bounded(self, exhibit):
         self.assertIn("cudaErrorLaunchTimeout", exhibit.run("broken", "earliest").result)
@@ -56,33 +60,45 @@ class Museum(unittest.TestCase):
 
 
 class Record(unittest.TestCase):
-    def record(self, *names):
+    """record_h200.py, with the emulator and with programs of our own for an H200."""
+
+    def record(self, programs, *options):
         with tempfile.TemporaryDirectory() as folder:
             out = f"{folder}/out.json"
-            done = subprocess.run([sys.executable, museum.HERE / "record_h200.py", museum.BUILD / "tests" / "museum", out,
-                                   *names, "--runs", "4", "--failures", "2"], stdin=subprocess.DEVNULL, capture_output=True,
-                                  text=True, timeout=museum.SECONDS,
+            done = subprocess.run([sys.executable, museum.HERE / "record_h200.py", programs, out, *options],
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=museum.SECONDS,
                                   env={**os.environ, "LD_LIBRARY_PATH": str(museum.BUILD / "lib"), "LADDER_CHIP": "h200",
                                        "LADDER_SCHEDULE": "latest"})
             self.assertEqual(done.returncode, 0, done.stderr)
             with open(out) as text:
-                found = json.load(text)
-        entries = {(entry["exhibit"], entry["twin"]): entry for entry in found["exhibits"]}
-        self.assertEqual(set(entries), {(name, twin) for name in names for twin in ("broken", "fixed")})
-        for (_, twin), entry in entries.items():
-            self.assertEqual(entry["runs"], sum(entry[kind] for kind in ("right", "wrong", "failed", "hung")))
-            if twin == "fixed":
-                self.assertEqual(entry["right"], 4, entry)
-        return {name: entries[name, "broken"] for name in names}
+                entries = json.load(text)["exhibits"]
+        for entry in entries:
+            self.assertEqual(entry["runs"], sum(entry[kind] for kind in ("right", "wrong", "failed", "hung")), entry)
+        return {(entry["exhibit"], entry["twin"]): entry for entry in entries}
 
-    def test_counts(self):
-        """With the emulator for an H200."""
-        broken = self.record("hopper_store_source_reused", "hopper_too_many_arrivals", "hopper_too_many_bytes")
-        self.assertEqual(broken["hopper_store_source_reused"]["wrong"], 4)
-        self.assertIn("values; first at", broken["hopper_store_source_reused"]["first_wrong"])
-        self.assertEqual(broken["hopper_too_many_arrivals"]["failed"], 2)  # processes may end badly twice
-        self.assertEqual(broken["hopper_too_many_arrivals"]["errors"], {"cudaErrorLaunchFailure": 2})
-        self.assertEqual(broken["hopper_too_many_bytes"]["hung"], 2)
+    def test_exhibits(self):
+        names = "hopper_store_source_reused", "hopper_too_many_arrivals", "hopper_too_many_bytes"
+        entries = self.record(museum.BUILD / "tests" / "museum", *names, "--runs", "4", "--failures", "2")
+        self.assertEqual(set(entries), {(name, twin) for name in names for twin in ("broken", "fixed")})
+        for name in names:
+            self.assertEqual(entries[name, "fixed"]["right"], 4)
+        reused, arrivals, bytes_ = (entries[name, "broken"] for name in names)
+        self.assertEqual(reused["wrong"], 4)
+        self.assertIn("values; first at", reused["first_wrong"])
+        self.assertEqual(arrivals["failed"], 2)  # so many processes may end badly
+        self.assertEqual(arrivals["errors"], {"cudaErrorLaunchFailure": 2})
+        self.assertEqual(bytes_["hung"], 2)
+
+    def test_processes_that_end_otherwise(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in {"hopper_sleeps": "exec sleep 30", "hopper_dies": "echo ouch >&2; exit 3"}.items():
+                with open(f"{folder}/{name}", "w") as program:
+                    program.write(f"#!/bin/sh\necho result: right\n{text}\n")
+                os.chmod(f"{folder}/{name}", 0o755)
+            entries = self.record(folder, "--runs", "9", "--failures", "3", "--limit", "0.5", "--kills", "1")
+        sleeps, dies = entries["hopper_sleeps", "broken"], entries["hopper_dies", "broken"]
+        self.assertEqual((sleeps["right"], sleeps["hung"], sleeps["errors"]), (1, 1, {"killed after 0.5 s": 1}))
+        self.assertEqual((dies["right"], dies["failed"], dies["errors"]), (3, 3, {"ended early: ouch": 3}))
 
 
 class Readme(unittest.TestCase):
