@@ -108,7 +108,10 @@ Hazards::Handover Hazards::release_commit(Warp& warp, int lane, uint32_t address
     report(Rule::commit_thread, Rank::note, describe_shared(cluster_, address),
            {side(here(warp, 1u << lane), 1u << lane)}, "It arrives at once, whatever other threads' MMAs do.");
   Handover handover{.view = view, .remote = shared_rank(address) != warp.cta.rank};
-  if (handover.remote) handover.use = here(warp, 1u << lane);
+  if (handover.remote) {
+    handover.use = here(warp, 1u << lane);
+    handover.use.issued = ~0u;  // it comes when it comes, whatever its thread releases
+  }
   tick_after_release(warp, 1u << lane);
   return handover;
 }

@@ -180,6 +180,7 @@ Ref Hazards::thread_record(Warp& warp, uint32_t lanes, Kind kind, bool lane_by_l
   record.cta_rank = warp.cta.rank;
   record.warp = warp.index;
   record.source = source;
+  record.released = last_release(threads, lanes);
   return place->second = records_.add(std::move(record));
 }
 
@@ -384,6 +385,8 @@ void Hazards::cta_exits(Cta& cta) {
   Memory& memory = *memories_[cta.rank];
   for (const auto& [channel, ref] : memory.remote_uses) {
     const Record& use = records_[ref];
+    // A thread's arrive is over once something that the thread released after it is known.
+    if (use.kind == Kind::barrier_use && memory.end.seen.covers_lanes(use.issuer, use.lanes, use.issued)) continue;
     const bool known = use.asynchronous() ? memory.end.seen.covers_lanes(use.channel, use.lanes, use.complete)
                                           : memory.end.seen.covers_lanes(use.issuer, use.lanes, use.issued);
     if (known) continue;

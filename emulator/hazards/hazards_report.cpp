@@ -111,7 +111,8 @@ bool Hazards::told(Rule rule, uint32_t source, uint32_t other) {
 /// and has not released it since, still has a right to it when the next round's write comes.
 bool Hazards::comes_first(const Record& before, uint32_t before_lanes, const Record& now, uint32_t now_lanes,
                           const View& view) const {
-  if (before.issuer == now.issuer && before.asynchronous() && now.asynchronous()) return now.sequence < before.sequence;
+  if (before.issuer == now.issuer && now.asynchronous())
+    return before.asynchronous() ? now.sequence < before.sequence : now.issued < before.issued;
   if (view.done.covers_lanes(before.issuer, before_lanes, before.issued)) return false;
   if (before.view && before.view->done.covers_lanes(now.issuer, now_lanes, now.issued)) return true;
   if (before.of_nothing) return true;
@@ -119,7 +120,12 @@ bool Hazards::comes_first(const Record& before, uint32_t before_lanes, const Rec
   if (!before.asynchronous() && before.issuer != now.issuer)
     for (const Lanes& part : threads_[before.issuer].classes)
       if ((part.lanes & before_lanes) && part.view->done.covers_lanes(now.issuer, now_lanes, now.issued)) return true;
-  const auto known = before.signal ? barriers_.find(before.signal) : barriers_.end();
+  // And who has released the stage has no right to it any more.
+  if (const auto told = barriers_.find(now.signal); told != barriers_.end() && !traits(before.kind).writes) {
+    const auto pass = told->second.passes.find(before.issuer);
+    if (pass != told->second.passes.end() && before.released > pass->second.moment) return true;
+  }
+  const auto known = barriers_.find(before.signal);
   if (known == barriers_.end() || traits(now.kind).writes) return false;
   const auto pass = known->second.passes.find(now.issuer);
   const uint32_t released = now.asynchronous() ? now.released : last_release(threads_[now.issuer], now_lanes);

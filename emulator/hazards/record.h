@@ -62,7 +62,7 @@ struct Record {
   uint32_t complete = 0;
   uint32_t cta_rank = 0, warp = 0, source = 0;
   uint32_t sequence = 0;                       ///< of asynchronous ones: in the order of issue
-  uint32_t released = 0;                       ///< of asynchronous ones: when its lanes had last released something
+  uint32_t released = 0;                       ///< when its lanes had last released something
   bool of_nothing = false;                     ///< a read where nothing had been written
   uint32_t signal = 0;                         ///< the mbarrier that it tells; 0: none
   std::shared_ptr<const View> view = nullptr;  ///< of asynchronous ones: what their issuer knew
