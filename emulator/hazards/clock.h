@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -46,16 +48,29 @@ class Clock {
 struct View {
   Clock done;    ///< operations that are complete, and seen to be by an order that the PTX memory model gives
   Clock seen;    ///< the same by any order at all: relaxed operations, too narrow a scope, lanes that ran together
-  Clock fenced;  ///< generic accesses with a proxy fence behind them
-  Clock handed;  ///< tcgen05 operations with a tcgen05.fence::before_thread_sync behind them ...
-  Clock taken;   ///< ... and behind that, in this thread, a tcgen05.fence::after_thread_sync
+  Clock fenced;  ///< generic accesses with a proxy fence behind them, for shared memory
+  Clock fenced_global;  ///< ... for global memory
+  Clock handed;         ///< tcgen05 operations with a tcgen05.fence::before_thread_sync behind them ...
+  std::map<uint64_t, std::shared_ptr<const View>> foreign;  ///< what is known of other clusters' agents, by cluster
+  Clock taken;  ///< ... and behind that, in this thread, a tcgen05.fence::after_thread_sync
 
   /// Synchronises with whoever released `other`.
   void acquire(const View& other) {
     done.join(other.done);
     seen.join(other.seen);
     fenced.join(other.fenced);
+    fenced_global.join(other.fenced_global);
     handed.join(other.handed);
+    for (const auto& [cluster, theirs] : other.foreign) {
+      std::shared_ptr<const View>& ours = foreign[cluster];
+      if (!ours || ours == theirs) {
+        ours = theirs;
+        continue;
+      }
+      auto joined = std::make_shared<View>(*ours);
+      joined->acquire(*theirs);
+      ours = std::move(joined);
+    }
   }
   /// The same where the scope is too narrow or the operation relaxed. Completions of asynchronous operations (agents
   /// from `first_channel` on) are known all the same: they were visible to whoever signalled.

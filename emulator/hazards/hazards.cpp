@@ -57,7 +57,8 @@ void Hazards::merge(Warp& warp) {
     for (size_t j = classes.size(); j-- > i + 1;) {
       const View &a = *classes[i].view, &b = *classes[j].view;
       if (classes[i].view != classes[j].view &&
-          !(a.done == b.done && a.fenced == b.fenced && a.seen == b.seen && a.handed == b.handed && a.taken == b.taken))
+          !(a.done == b.done && a.fenced == b.fenced && a.seen == b.seen && a.handed == b.handed &&
+            a.taken == b.taken && a.fenced_global == b.fenced_global && a.foreign == b.foreign))
         continue;
       classes[i].lanes |= classes[j].lanes;
       classes.erase(classes.begin() + static_cast<std::ptrdiff_t>(j));
@@ -100,6 +101,7 @@ void Hazards::tick(Warp& warp) {
   Threads& threads = threads_of(warp);
   ++threads.now;
   threads.records.clear();
+  threads.global_writes.clear();
 }
 
 void Hazards::learn(Warp& warp, uint32_t lanes, Agent channel, uint32_t time) {
@@ -170,13 +172,23 @@ void Hazards::warp_synchronised(Warp& warp, uint32_t lanes) {
 
 // ---- fences ---------------------------------------------------------------------------------------------------------
 
-void Hazards::proxy_fence(Warp& warp, uint32_t lanes) {
+void Hazards::proxy_fence(Warp& warp, uint32_t lanes, bool of_shared, bool of_global) {
   const uint32_t now = threads_of(warp).now;
   each_class(warp, lanes, [&](Lanes& part) {
     View& view = change(part);
-    view.fenced.join(view.done);
     const bool all = part.lanes == kAllLanes && (lanes & warp.live) == warp.live;
-    view.fenced.raise_lanes(agent(warp), all ? kAllLanes : part.lanes & lanes, now);
+    const auto fence = [&](Clock& fenced, Clock View::*theirs) {
+      fenced.join(view.done);
+      fenced.raise_lanes(agent(warp), all ? kAllLanes : part.lanes & lanes, now);
+      // Of other clusters' writes what is known is fenced, too.
+      for (auto& [cluster, foreign] : view.foreign) {
+        auto changed = std::make_shared<View>(*foreign);
+        ((*changed).*theirs).join(changed->done);
+        foreign = std::move(changed);
+      }
+    };
+    if (of_shared) fence(view.fenced, &View::fenced);
+    if (of_global) fence(view.fenced_global, &View::fenced_global);
   });
   tick(warp);
 }

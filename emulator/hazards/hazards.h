@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "emulator/hazards/findings.h"
+#include "emulator/hazards/global_shadow.h"
 #include "emulator/hazards/record.h"
 #include "emulator/hazards/shadow.h"
 #include "emulator/machine/cluster.h"
@@ -70,7 +71,7 @@ class Hazards {
   void completes_in_copy_group(Issued& operation, Warp& warp, uint32_t lanes);
 
   struct Bytes {
-    uint64_t offset = 0, bytes = 0;  ///< in a CTA's window
+    uint64_t offset = 0, bytes = 0;  ///< in a CTA's window, or an address
   };
   /// Another warp has issued its part of the operation.
   void joins(Issued& operation, const Issued& part);
@@ -79,6 +80,12 @@ class Hazards {
     uint32_t lane = 0, lanes = 0, column = 0, columns = 0;
   };
   void tensor(Issued& operation, Kind kind, Cta& cta, std::span<const Cells> ranges);
+  /// Lanes of the running instruction access global memory.
+  void global_threads(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint32_t bytes, emu::Access access,
+                      uint8_t order);
+  /// Ranges of addresses in global memory. `reduces`: atomically.
+  void global_read(Issued& operation, Kind kind, std::span<const Bytes> ranges);
+  void global_written(Issued& operation, Kind kind, bool reduces, std::span<const Bytes> ranges);
   void tensor_allocated(Warp& warp, uint32_t column, uint32_t columns);
   void tensor_freed(Warp& warp, uint32_t column, uint32_t columns);
 
@@ -111,7 +118,7 @@ class Hazards {
   void cluster_barrier_ended();
   void leaves_cluster_barrier(Warp& warp, uint32_t lanes);
   void warp_synchronised(Warp& warp, uint32_t lanes);
-  void proxy_fence(Warp& warp, uint32_t lanes);
+  void proxy_fence(Warp& warp, uint32_t lanes, bool of_shared, bool of_global);
   void init_fence(Warp& warp, uint32_t lanes);
   void memory_fence(Warp& warp, uint32_t lanes);
   void before_thread_sync(Warp& warp, uint32_t lanes);
@@ -143,6 +150,7 @@ class Hazards {
     std::vector<Lanes> classes;               ///< lanes that know the same
     // Records made since `now` changed, by instruction: loops between two synchronisations share them.
     std::unordered_map<uint64_t, Ref> records;
+    std::unordered_map<uint32_t, Ref> global_writes;        ///< the same of writes to global memory
     std::array<std::vector<uint32_t>, kLanes> copy_groups;  ///< by lane: the last cp.async of each committed group
   };
   enum class ChannelKind : uint8_t {
@@ -210,6 +218,11 @@ class Hazards {
   Ref thread_record(Warp& warp, uint32_t lanes, Kind kind, bool lane_by_lane, bool strong);
   Order order(const Record& before, uint32_t before_lanes, const Record& now, uint32_t now_lanes, const View& view,
               uint32_t together) const;
+  void take_over(View& view, uint64_t cluster, const View& released, bool strongly);
+  Order global_order(const GlobalShadow::Write& write, uint32_t lanes, const Record& now, uint32_t now_lanes,
+                     const View& view) const;
+  void report_global(const GlobalShadow::Write& write, uint32_t lanes, uint64_t address, const Record& now,
+                     uint32_t now_lanes, Order order);
   void repair(View& view, const Record& before, uint32_t before_lanes) const;
   void repaired(Issued& operation, const Record& before, uint32_t before_lanes);
   void read_of_nothing(const Record& record, uint32_t lanes, const Cta& cta);

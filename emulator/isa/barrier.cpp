@@ -115,12 +115,13 @@ void bind_barrier(Binder& binder) {
 }
 
 // Instruction::modifiers of a fence.
-constexpr uint64_t kProxyFence = 1, kInitFence = 2, kMemoryFence = 4;
+constexpr uint64_t kProxyFence = 1, kInitFence = 2, kMemoryFence = 4, kOfShared = 8, kOfGlobal = 16;
 
 Flow execute_fence(Warp& warp, const Instruction& instruction) {
   auto* const hazards = warp.cta.cluster.hazards.get();
   if (!hazards) return Flow::next;
-  if (instruction.modifiers & kProxyFence) hazards->proxy_fence(warp, warp.active);
+  if (instruction.modifiers & kProxyFence)
+    hazards->proxy_fence(warp, warp.active, instruction.modifiers & kOfShared, instruction.modifiers & kOfGlobal);
   if (instruction.modifiers & kInitFence) hazards->init_fence(warp, warp.active);
   if (instruction.modifiers & kMemoryFence) hazards->memory_fence(warp, warp.active);
   return Flow::next;
@@ -143,8 +144,14 @@ void bind_fence(Binder& binder) {
     if (modifier == "mbarrier_init") binder.out.modifiers = kInitFence;
     if (modifier == "alias" || modifier.starts_with("tensormap")) binder.out.modifiers = 0;
   }
-  // Of global memory alone: nothing that these rules watch.
-  if (binder.source.has("proxy") && binder.source.has("global")) binder.out.modifiers = 0;
+  if (binder.out.modifiers == kProxyFence) {
+    const bool global = binder.source.has("global"), narrow = binder.source.has("shared::cta") ||
+                                                              binder.source.has("shared::cluster") ||
+                                                              binder.source.has("sync_restrict::shared::cta") ||
+                                                              binder.source.has("sync_restrict::shared::cluster");
+    if (!global) binder.out.modifiers |= kOfShared;
+    if (!narrow) binder.out.modifiers |= kOfGlobal;
+  }
   if (binder.source.has("mbarrier_init")) binder.out.visible = false;
   bool proxies = binder.source.has("proxy") || binder.source.has("mbarrier_init");
   binder.out.execute = proxies ? execute_fence : execute_release_fence;

@@ -94,18 +94,23 @@ bool resolve_together(Warp& warp, MemorySpace space, const uint64_t (&address)[k
   return true;
 }
 
-/// The lanes that reach shared memory.
+/// The lanes that reach shared memory, and those that reach global memory.
 void tell_hazards(Warp& warp, MemorySpace space, const uint64_t (&address)[kLanes], uint32_t bytes, Access access) {
   uint64_t in_shared[kLanes] = {};
-  uint32_t lanes = 0;
+  uint32_t shared = 0, global = 0;
   for_lanes(warp.active, [&](int lane) {
-    if (space == MemorySpace::generic && !is_shared(address[lane])) return;
-    in_shared[lane] = space == MemorySpace::generic ? address[lane] - kSharedWindow : address[lane];
-    lanes |= 1u << lane;
+    const uint64_t at = address[lane];
+    if (space == MemorySpace::shared || (space == MemorySpace::generic && is_shared(at))) {
+      in_shared[lane] = space == MemorySpace::generic ? at - kSharedWindow : at;
+      shared |= 1u << lane;
+    } else if (space == MemorySpace::global || !is_local(at)) {
+      global |= 1u << lane;
+    }
   });
-  if (!lanes) return;
+  hazards::Hazards& hazards = *warp.cta.cluster.hazards;
   const uint8_t order = warp.program().code[warp.group->pc].order;
-  warp.cta.cluster.hazards->threads(warp, lanes, in_shared, bytes, access, order);
+  if (shared) hazards.threads(warp, shared, in_shared, bytes, access, order);
+  if (global) hazards.global_threads(warp, global, address, bytes, access, order);
 }
 
 }  // namespace
@@ -230,7 +235,8 @@ bool resolve(Warp& warp, MemorySpace space, const uint64_t (&address)[kLanes], u
     row = at[0] != at[1];
   else
     for_lanes(warp.active, [&](int lane) { at[lane] = door(warp, space, lane, address[lane], bytes, access); });
-  if (warp.cta.cluster.hazards && (space == MemorySpace::shared || space == MemorySpace::generic))
+  if (warp.cta.cluster.hazards &&
+      (space == MemorySpace::shared || space == MemorySpace::generic || space == MemorySpace::global))
     tell_hazards(warp, space, address, bytes, access);
   return row;
 }

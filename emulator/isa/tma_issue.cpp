@@ -143,8 +143,14 @@ void issue_load(Warp& warp, int lane, const std::vector<Destination>& to, Load l
     std::vector<std::byte> staging;
     size_t missing;  // destinations
     bool read = false;
+    hazards::IssuedPointer announced = nullptr;
     void read_once(Cluster& in, const Origin& issuer) {
       if (std::exchange(read, true)) return;
+      if (announced) {
+        Ranges global;
+        load.sources([&](uint64_t address, uint64_t bytes) { global.push_back({address, bytes}); });
+        in.hazards->global_read(*announced, hazards::Kind::tma_load, global);
+      }
       load.read(staging);
       in.trace(issuer, "tma_load_read", {load.operation});
     }
@@ -152,6 +158,7 @@ void issue_load(Warp& warp, int lane, const std::vector<Destination>& to, Load l
   std::vector<hazards::IssuedPointer> operations;
   for (const Destination& each : to) operations.push_back(announce_bytes(warp, lane, each.barrier));
   auto state = std::make_shared<State>(std::move(load), std::vector<std::byte>(load.bytes), to.size());
+  state->announced = operations[0];
   cluster.at(times.read, warp.cta, who, {}, [&cluster, state, who] { state->read_once(cluster, who); });
   for (size_t i = 0; i < to.size(); ++i) {
     uint64_t show = i == 0 ? times.show : cluster.draw_times(times.read).show;
@@ -230,12 +237,19 @@ GroupTicket GroupTicket::issue(Warp& warp, int lane) {
   return {&warp, static_cast<uint32_t>(lane), bulk.oldest + bulk.groups.size() - 1};
 }
 
-hazards::IssuedPointer GroupTicket::reads_source() const {
-  hazards::Hazards* const hazards = warp->cta.cluster.hazards.get();
+static hazards::IssuedPointer announce_bulk(const GroupTicket& ticket, bool reads) {
+  hazards::Hazards* const hazards = ticket.warp->cta.cluster.hazards.get();
   if (!hazards) return nullptr;
-  auto operation = hazards->issue(*warp, static_cast<int>(lane));
-  hazards->completes_in_bulk_group(*operation, *warp, static_cast<int>(lane), group, true);
+  auto operation = hazards->issue(*ticket.warp, static_cast<int>(ticket.lane));
+  hazards->completes_in_bulk_group(*operation, *ticket.warp, static_cast<int>(ticket.lane), ticket.group, reads);
   return operation;
+}
+
+hazards::IssuedPointer GroupTicket::reads_source() const {
+  return announce_bulk(*this, true);
+}
+hazards::IssuedPointer GroupTicket::writes_result() const {
+  return announce_bulk(*this, false);
 }
 
 BulkGroups::Counts& GroupTicket::counts() const {

@@ -46,6 +46,8 @@ struct Load {
   uint64_t operation;  ///< for the trace
   /// The shared bytes that `place` writes, for the hazard rules: calls visit(address, bytes).
   std::function<void(const std::function<void(uint32_t, uint32_t)>&)> ranges;
+  /// The same of the global bytes that `read` reads.
+  std::function<void(const std::function<void(uint64_t, uint64_t)>&)> sources;
 };
 /// "tma_load" in the trace, for each CTA that gets the bytes. `from`: of a tensor map its address and the box's
 /// coordinates; nothing for plain bytes.
@@ -84,6 +86,7 @@ struct GroupTicket {
   static GroupTicket issue(Warp& warp, int lane);
   /// For the hazard rules: the operation's read of its source; nullptr where nobody asks.
   hazards::IssuedPointer reads_source() const;
+  hazards::IssuedPointer writes_result() const;  ///< the same of its result
   BulkGroups::Counts& counts() const;
   /// Of the events that read the source and that write the result.
   Cluster::Order reading(uint64_t chain) const {

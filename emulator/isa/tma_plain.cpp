@@ -30,7 +30,8 @@ void issue_bulk_load(Warp& warp, const Instruction& instruction, int lane) {
     visit(offset, static_cast<uint32_t>(bytes));
   };
   issue_load(warp, lane, to,
-             {bytes, read, place, trace_load(cluster, cluster.origin(warp, lane), to, offset, bytes), ranges});
+             {bytes, read, place, trace_load(cluster, cluster.origin(warp, lane), to, offset, bytes), ranges,
+              [source, bytes](const std::function<void(uint64_t, uint64_t)>& visit) { visit(source, bytes); }});
 }
 
 void issue_bulk_store(Warp& warp, const Instruction& instruction, int lane) {
@@ -65,7 +66,12 @@ void issue_bulk_store(Warp& warp, const Instruction& instruction, int lane) {
                ticket.read_done();
              });
   cluster.at(times.show, warp.cta, who, ticket.writing(chain, reduces),
-             [&cluster, staging, destination, ticket, reduces, reduction, type, who, operation] {
+             [&cluster, staging, destination, ticket, reduces, reduction, type, who, operation,
+              writes = ticket.writes_result()] {
+               if (writes) {
+                 const hazards::Hazards::Bytes range{destination, staging->size()};
+                 cluster.hazards->global_written(*writes, hazards::Kind::tma_store, reduces, {&range, 1});
+               }
                if (reduces)
                  tma::bulk_reduce_global(cluster.global(), destination, reduction, type, *staging);
                else

@@ -64,6 +64,10 @@ class Boxes {
     return bytes;
   }
 
+  void visit_global(const std::function<void(uint64_t, uint64_t)>& visit) const {
+    for (const tma::Box& box : boxes_) box.visit_global(visit);
+  }
+
   /// Calls f(box, its part of staging).
   template <class F>
   void each(std::span<std::byte> staging, F&& f) const {
@@ -123,6 +127,12 @@ class Boxes {
   std::optional<tma::Box> together_;  // four rows
 };
 
+Ranges global_ranges(const Boxes& boxes) {
+  Ranges ranges;
+  boxes.visit_global([&](uint64_t address, uint64_t bytes) { ranges.push_back({address, bytes}); });
+  return ranges;
+}
+
 /// For the hazard rules: a tile that begins in the middle of its swizzle's pattern.
 void tell_alignment(Warp& warp, int lane, const tma::Box& box, uint32_t address) {
   const uint32_t span = swizzle_span_bytes(box.map().swizzle);
@@ -151,6 +161,7 @@ void issue_tensor_load(Warp& warp, const Instruction& instruction, int lane) {
   if (cluster.schedule() == Schedule::earliest && to.size() == 1 && boxes->single()) {
     cluster.load_started(boxes->bytes());
     const auto announced = announce_bytes(warp, lane, to[0].barrier);
+    if (announced) cluster.hazards->global_read(*announced, hazards::Kind::tma_load, global_ranges(*boxes));
     tma::load(boxes->shape(), cluster.global(), window_of(*to[0].cta), offset);
     if (announced)
       bytes_shown(cluster, announced, hazards::Kind::tma_load, *to[0].cta, to[0].barrier,
@@ -172,7 +183,8 @@ void issue_tensor_load(Warp& warp, const Instruction& instruction, int lane) {
   auto ranges = [boxes, offset](const std::function<void(uint32_t, uint32_t)>& visit) {
     boxes->shape().visit_shared(offset, visit);
   };
-  issue_load(warp, lane, to, {boxes->bytes(), read, place, operation, ranges});
+  auto sources = [boxes](const std::function<void(uint64_t, uint64_t)>& visit) { boxes->visit_global(visit); };
+  issue_load(warp, lane, to, {boxes->bytes(), read, place, operation, ranges, sources});
 }
 
 void issue_tensor_store(Warp& warp, const Instruction& instruction, int lane) {
@@ -194,13 +206,17 @@ void issue_tensor_store(Warp& warp, const Instruction& instruction, int lane) {
   const uint64_t operation = trace_store(cluster, who, offset, boxes->bytes(), {map_address, boxes->coordinates()});
   GroupTicket ticket = GroupTicket::issue(warp, lane);
   Cluster::Times times = cluster.draw_times();
-  const auto reads = ticket.reads_source();
+  const auto reads = ticket.reads_source(), writes = ticket.writes_result();
+  const auto tell_written = [&cluster, boxes, writes, reduces] {
+    if (writes) cluster.hazards->global_written(*writes, hazards::Kind::tma_store, reduces, global_ranges(*boxes));
+  };
   const auto tell = [&cluster, boxes, offset, &from, reads] {
     if (reads) cluster.hazards->shared(*reads, hazards::Kind::tma_store, from, box_ranges(boxes->shape(), offset));
   };
   if (cluster.schedule() == Schedule::earliest && !reduces && boxes->single()) {
     tell();
     tma::store(boxes->shape(), source_window_of(from), offset, cluster.global());
+    tell_written();
     cluster.note_effect();
     cluster.trace(who, "tma_store_read", {operation});
     ticket.read_done();
@@ -218,7 +234,8 @@ void issue_tensor_store(Warp& warp, const Instruction& instruction, int lane) {
                ticket.read_done();
              });
   cluster.at(times.show, warp.cta, who, ticket.writing(chain, reduces),
-             [&cluster, boxes, staging, ticket, reduces, reduction, who, operation] {
+             [&cluster, boxes, staging, ticket, reduces, reduction, who, operation, tell_written] {
+               tell_written();
                boxes->each(*staging, [&](const tma::Box& box, std::span<std::byte> part) {
                  if (reduces)
                    tma::reduce(box, reduction, part, cluster.global());

@@ -1,4 +1,5 @@
 #include "emulator/machine/grid.h"
+#include "emulator/hazards/global_shadow.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -20,6 +21,7 @@ constexpr uint64_t kWorkspaceBytes = 64;
 Grid::Grid(Device& device_, const Kernel& kernel_, const LaunchConfig& config_, std::span<const std::byte> parameters)
     : device(device_), kernel(kernel_), program(kernel_.code->entry()), config(config_), cluster_dim(config_.cluster) {
   explicit_cluster = config.explicit_cluster || cluster_dim.count() > 1;
+  if (device.options().check) global_shadow = std::make_unique<hazards::GlobalShadow>();
   cluster_count = config.grid.count() / cluster_dim.count();
   int slots = device.occupancy(kernel, static_cast<uint32_t>(config.block.count()), config.dynamic_shared_bytes);
   sms_ = std::vector<Sm>(static_cast<size_t>(device.chip().sm_count));

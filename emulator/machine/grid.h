@@ -22,6 +22,9 @@
 #include "emulator/machine/device.h"
 
 namespace emu {
+namespace hazards {
+class GlobalShadow;
+}
 
 /// What a launch did, summed over its CTAs.
 struct Counters {
@@ -102,6 +105,9 @@ class Grid {
     std::set<uint32_t> barriers;             ///< mbarriers, by offset in a CTA's shared memory
   };
   const Trace& trace() const { return trace_; }
+
+  /// For the hazard rules: what the clusters write to global memory; nullptr where nobody asks.
+  std::unique_ptr<hazards::GlobalShadow> global_shadow;
 
  private:
   using Key = std::pair<uint64_t, uint64_t>;  // (clock, cluster)

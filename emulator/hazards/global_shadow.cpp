@@ -1,0 +1,49 @@
+#include "emulator/hazards/global_shadow.h"
+
+#include <algorithm>
+
+namespace emu::hazards {
+
+Ref GlobalShadow::add(Write write) {
+  std::lock_guard lock(mutex_);
+  writes_.push_back(std::move(write));
+  return static_cast<Ref>((writes_.size() - 1) << kLaneBits);
+}
+
+void GlobalShadow::write(uint64_t address, uint64_t bytes, Ref by) {
+  std::lock_guard lock(mutex_);
+  begin_ = std::min(begin_.load(std::memory_order_relaxed), address);
+  end_ = std::max(end_.load(std::memory_order_relaxed), address + bytes);
+  for (uint64_t at = address, stop = address + bytes; at < stop;) {
+    std::unique_ptr<Page>& page = pages_[at / kPageBytes];
+    if (!page) page = std::make_unique<Page>();
+    for (const uint64_t last = std::min(stop, (at / kPageBytes + 1) * kPageBytes); at < last;) {
+      const uint64_t next = std::min(last, at / 4 * 4 + 4);
+      const size_t word = at % kPageBytes / 4;
+      const uint8_t written = mask(at, next);
+      // Of two that write parts of a word the later one is remembered.
+      page->bytes[word] = page->writer[word] == by ? page->bytes[word] | written : written;
+      page->writer[word] = by;
+      at = next;
+    }
+  }
+}
+
+void GlobalShadow::release(uint64_t address, uint64_t cluster, const View& view, bool strongly) {
+  std::lock_guard lock(mutex_);
+  std::shared_ptr<const View>& place = released_[address][cluster];
+  auto joined = place ? std::make_shared<View>(*place) : std::make_shared<View>();
+  if (strongly)
+    joined->acquire(view);
+  else
+    joined->seen.join(view.seen);
+  place = std::move(joined);
+}
+
+std::map<uint64_t, std::shared_ptr<const View>> GlobalShadow::released(uint64_t address) const {
+  std::lock_guard lock(mutex_);
+  const auto found = released_.find(address);
+  return found == released_.end() ? std::map<uint64_t, std::shared_ptr<const View>>{} : found->second;
+}
+
+}  // namespace emu::hazards
