@@ -200,6 +200,7 @@ Flow execute_wait(Warp& warp, const Instruction& instruction) {
     add(over ? passed : waiting, address, parity, lane);
   });
   for (const Waiting& wait : passed) cluster.mbarrier_passed(wait.address, warp, wait.lanes);
+  for (const Waiting& wait : waiting) cluster.mbarrier_asked(wait.address, warp, wait.lanes, wait.parity);
   // try_wait may give up for no reason (PTX ISA): the random schedule does, now and then.
   bool gives_up = (instruction.modifiers & kTry) && !waiting.empty() && cluster.schedule() == Schedule::random &&
                   cluster.draw() % 16 == 0;

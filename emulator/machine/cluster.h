@@ -122,8 +122,11 @@ class Cluster {
   uint32_t last_mbarrier = 0;  ///< whose word was asked for last: the one that a mbarrier::Fault is about
   /// Stores the word and, when a phase was completed, wakes who waits for it.
   void mbarrier_store(uint32_t address, uint64_t word, bool phase_completed);
-  /// Remembers who signalled the barrier; `what` is a literal ("arrive", "bytes", "commit").
+  /// Remembers who signals the barrier, before mbarrier_store() has the new word; `what` is a literal ("arrive",
+  /// "bytes", "commit").
   void mbarrier_signal(uint32_t address, const Origin& who, const char* what);
+  /// Remembers that these lanes of a warp of its CTA have asked in vain whether the phase of `parity` is over.
+  void mbarrier_asked(uint32_t address, const Warp& warp, uint32_t lanes, uint32_t parity);
   /// Remembers that these lanes' wait on the barrier has ended.
   void mbarrier_passed(uint32_t address, const Warp& warp, uint32_t lanes);
 
@@ -153,7 +156,8 @@ class Cluster {
   void retire_lanes(Warp& warp, uint32_t lanes);
 
   /// Something happened that another group could notice (used to tell a wait that will end from one that will not).
-  void note_effect() { ++effects_; }
+  void note_effect() { ++effects_, last_effect_ = clock; }
+  uint64_t last_effect() const { return last_effect_; }  ///< clock
   /// The running group read what another cluster, or the host, could change.
   void note_outside_read() { last_outside_read_ = clock; }
   /// For the running group.
@@ -280,6 +284,8 @@ class Cluster {
   Lapse lapse_;
   bool asks_for_event_ = false, event_admitted_ = false;  // it stopped for an operation; the next one may pass
   uint64_t last_outside_read_ = 0;                        // clock
+  uint64_t last_effect_ = 0;                              // clock
+  BarrierHistory::Signal* signalling_ = nullptr;          // whose word mbarrier_store() is given next
   uint32_t live_ctas_ = 0;
   uint32_t missing_warps_ = 0;           // that have not arrived at the cluster barrier
   bool cluster_arrivals_ = false;        // somebody has

@@ -151,6 +151,12 @@ class Warp {
     uint64_t shown = 0, number = 0;
   };
   std::map<uint32_t, TensorCoreWork> tensor_core_work;
+  /// By lane: MMAs that it has issued since its last tcgen05.commit, and the instruction of the last, for reports.
+  struct Uncommitted {
+    uint64_t mmas = 0;
+    uint32_t source = 0;
+  };
+  std::array<Uncommitted, 32> uncommitted{};
   std::shared_ptr<Warpgroup> warpgroup;  ///< once it has executed a wgmma
   bool registers_held = false;           ///< the tensor core has some of its registers (wgmma)
   uint32_t registers_per_thread = 0;     ///< since its last setmaxnreg; 0: as at its start

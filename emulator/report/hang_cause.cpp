@@ -80,7 +80,7 @@ std::string bytes_cause(const BarrierHistory& history, int64_t missing) {
         "lies outside the tensor too",
         -missing);
   const bool some = std::any_of(history.signals.begin(), history.signals.end(), [&](const Signal& signal) {
-    return is_copy(signal) && signal.phase == history.phases;
+    return is_copy(signal) && signal.last.phase == history.phases;
   });
   return some ? fmt::format("expect_tx announces {} bytes more than the copies bring, or one of them goes elsewhere",
                             missing)
@@ -93,8 +93,8 @@ std::string arrivals_cause(const Cluster& cluster, const BarrierHistory& history
   std::vector<const Signal*> come, left_out;
   for (const Signal& signal : history.signals) {
     if (is_copy(signal)) continue;
-    if (signal.phase == history.phases) come.push_back(&signal);
-    if (signal.phase + 1 == history.phases) left_out.push_back(&signal);
+    if (signal.last.phase == history.phases) come.push_back(&signal);
+    if (signal.last.phase + 1 == history.phases) left_out.push_back(&signal);
   }
   if (!come.empty() && !left_out.empty())
     return fmt::format("{} took part in phase {} and not in this one", list(cluster, left_out), history.phases - 1);

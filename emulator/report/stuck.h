@@ -1,0 +1,80 @@
+#pragma once
+// Who waits in a cluster, for what, since when, and whom that leaves to blame: groups whose wait nobody else would end
+// come first, those that wait for others that wait themselves come after.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "emulator/machine/cluster.h"
+#include "emulator/report/look_ahead.h"
+
+namespace emu {
+
+/// What a wait or a loop asks for.
+struct Wanted {
+  enum class Kind : uint8_t { mbarrier, word } kind;
+  uint64_t address;  ///< mbarrier: shared::cluster; word: generic
+  uint32_t parity;   ///< mbarrier
+  uint32_t source;   ///< the instruction that asks
+};
+
+/// Groups of one CTA that wait in the same place for the same.
+struct Stuck {
+  const Cta* cta;
+  std::vector<Group*> groups;
+  std::string who;  ///< "warps 0-3, all lanes"
+  uint32_t source;  ///< where
+  std::vector<std::string> calls;
+  std::vector<Wanted> wanted;     ///< of an mbarrier wait: one; of a loop: what it reads
+  bool loops = false;             ///< it does not wait, but asks again and again
+  uint64_t since = 0, until = 0;  ///< clock when the first of them began to wait, and the last
+  struct Helper {
+    size_t stuck;     ///< who would end the wait, once its own ends
+    uint32_t source;  ///< with this instruction; kNowhere: by coming here too
+    static constexpr uint32_t kNowhere = ~0u;
+  };
+  std::vector<Helper> helpers;
+  uint32_t itself = Helper::kNowhere;  ///< the instruction with which it would end its own wait, behind it
+  bool nobody = false;                 ///< it is certain that nobody else would
+  bool root = false;
+  std::string cause;
+};
+
+/// All of a cluster, roots first. `for_ever`: nothing can change any more.
+std::vector<Stuck> find_stuck(Cluster& cluster, bool for_ever);
+
+/// A wait on an mbarrier, that somebody waits in or has given up.
+struct BarrierWait {
+  const Warp& warp;
+  uint32_t lanes;
+  uint32_t address, parity;
+  const Program* program;  ///< and where it waits there: nullptr where that does not matter
+  uint32_t pc;
+};
+
+// What most likely keeps a wait from ending; "" where nothing points anywhere (hang_cause.cpp).
+/// The waiter itself asks for the wrong phase, or the bytes can never fit.
+std::string own_mistake(const Cluster& cluster, const BarrierWait& wait);
+/// A producer that should not have waited in the first round.
+std::string waits_in_first_round(const Cluster& cluster, const BarrierWait& wait);
+/// Nobody would signal it any more.
+std::string missing_signal(const Cluster& cluster, const BarrierWait& wait);
+
+/// The loop around an instruction; empty where there is none.
+struct Loop {
+  uint32_t begin = 0, end = 0;
+};
+Loop loop_around(const Cluster& cluster, const Group& group);
+
+/// Where a group stands: the instruction.
+const Instruction& stands_at(const Group& group);
+/// "waits for tile_full[0]", "waits at barrier 1", "runs".
+std::string short_wait(const Cluster& cluster, const Group& group);
+/// Which lanes of a warp have ended, or where those that have not are: "has ended", "waits for tile_full[0] at ...".
+/// lanes 0: any of the warp.
+std::string where_now(const Cluster& cluster, uint32_t cta_rank, uint32_t warp, uint32_t lanes);
+/// "warps 0-3, all lanes; warp 4, lane 0".
+std::string who_text(const std::vector<Group*>& groups);
+
+}  // namespace emu
