@@ -259,6 +259,7 @@ class Cluster {
   void drop_from_joins(Warp& warp, const std::vector<uint32_t>& joins, size_t keep, uint32_t lanes);
   void free_group(Group& group);
   [[noreturn]] void hang();
+  [[noreturn]] void end_overdue();
 
   std::deque<Group*> ready_;
   uint32_t quantum_ = 0;                // instructions that the running group has left before the next one has its turn

@@ -287,7 +287,13 @@ void Grid::worker() {
   changed_.notify_all();
 }
 
+bool Grid::overdue() const {
+  const double limit_s = device.options().time_limit_s;
+  return limit_s > 0 && std::chrono::steady_clock::now() - began_ > std::chrono::duration<double>(limit_s);
+}
+
 std::optional<Fault> Grid::run() {
+  began_ = std::chrono::steady_clock::now();
   while (place_next(0)) {
   }
   next_sm_ = next_gpc_ = 0;

@@ -19,6 +19,7 @@ struct Options {
   uint64_t seed = 0;
   int threads = 0;            ///< LADDER_THREADS: host threads; 0 = as many as the machine has
   bool strict = false;        ///< LADDER_STRICT=1
+  double time_limit_s = 0;    ///< LADDER_TIME_LIMIT: how long a launch may run, in the host's time; 0: for ever
   std::string counters_path;  ///< LADDER_COUNTERS: JSON file written after every launch
   std::string trace_path;     ///< LADDER_TRACE: event log of every launch (text, one line an event)
 

@@ -163,8 +163,8 @@ uint64_t Cluster::last_limit() const {
 }
 
 /// The clock until which nothing comes from outside to a cluster that has been waiting since then. What it reads from
-/// global memory, another cluster may change, or the host: the host is given time. Where the kernel looks at a clock, as
-/// much as has passed for the kernel, so that a loop which gives up after a second waits a second for the host.
+/// global memory, another cluster may change, or the host: the host is given time. Where the kernel looks at a clock,
+/// as much as has passed for the kernel, so that a loop which gives up after a second waits a second for the host.
 uint64_t Cluster::nothing_comes_until(uint64_t since) {
   if (last_outside_read_ <= since) return Grid::kNever;
   if (last_clock_read_ <= since) return grid.note_stuck(id, effects_, kHostPatienceSeconds);
@@ -192,6 +192,11 @@ bool Cluster::let_time_pass(uint64_t since, uint64_t state, uint64_t until) {
 
 void Cluster::hang() {
   throw ClusterFault{static_cast<int>(FaultCode::launch_timeout), report_hang(*this)};
+}
+
+void Cluster::end_overdue() {
+  throw ClusterFault{static_cast<int>(FaultCode::launch_timeout),
+                     report_hang(*this, grid.device.options().time_limit_s)};
 }
 
 }  // namespace emu

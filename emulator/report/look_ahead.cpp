@@ -111,7 +111,7 @@ void LookAhead::note_store(Future& future, Warp& warp, const Instruction& instru
     note(future, Deed::Kind::store, *hit, instruction.source, lane);
 }
 
-Future LookAhead::of(Group& group) {
+Future LookAhead::of(Group& group, uint32_t from) {
   Future future;
   Warp& warp = *group.warp;
   const Program& program = *group.frame->program;
@@ -126,7 +126,7 @@ Future LookAhead::of(Group& group) {
   struct Part {
     uint32_t pc, mask;
   };
-  std::vector<Part> parts{{group.pc, group.mask}};
+  std::vector<Part> parts{{from, group.mask}};
   uint64_t left = std::min(left_, kMostOfOne);
   left_ -= left;
   while (!parts.empty()) {

@@ -32,8 +32,8 @@ class LookAhead {
  public:
   /// `watched`: generic addresses whose stores are deeds.
   LookAhead(Cluster& cluster, std::set<uint64_t> watched) : cluster_(cluster), watched_(std::move(watched)) {}
-  /// Leaves the group as it was.
-  Future of(Group& group);
+  /// From `pc` on. Leaves the group as it was.
+  Future of(Group& group, uint32_t pc);
 
  private:
   enum class Class : uint8_t {

@@ -22,23 +22,24 @@ struct Wanted {
 /// Groups of one CTA that wait in the same place for the same.
 struct Stuck {
   const Cta* cta;
-  std::vector<Group*> groups;
-  std::string who;  ///< "warps 0-3, all lanes"
-  uint32_t source;  ///< where
-  std::vector<std::string> calls;
-  std::vector<Wanted> wanted;     ///< of an mbarrier wait: one; of a loop: what it reads
-  bool loops = false;             ///< it does not wait, but asks again and again
-  uint64_t since = 0, until = 0;  ///< clock when the first of them began to wait, and the last
+  std::vector<Group*> groups = {};
+  std::string who = {};  ///< "warps 0-3, all lanes"
+  uint32_t source;       ///< where
+  std::vector<std::string> calls = {};
+  std::vector<Wanted> wanted = {};  ///< of an mbarrier wait: one; of a loop: what it reads
+  bool loops = false;               ///< it does not wait, but asks again and again
+  uint64_t since = 0;               ///< clock when the first of them began to wait
   struct Helper {
     size_t stuck;     ///< who would end the wait, once its own ends
     uint32_t source;  ///< with this instruction; kNowhere: by coming here too
     static constexpr uint32_t kNowhere = ~0u;
   };
-  std::vector<Helper> helpers;
+  std::vector<Helper> helpers = {};
   uint32_t itself = Helper::kNowhere;  ///< the instruction with which it would end its own wait, behind it
   bool nobody = false;                 ///< it is certain that nobody else would
   bool root = false;
-  std::string cause;
+  uint32_t behind = 0;  ///< over how many others it waits for a root; 0: it is one
+  std::string cause = {};
 };
 
 /// All of a cluster, roots first. `for_ever`: nothing can change any more.
@@ -74,6 +75,12 @@ std::string short_wait(const Cluster& cluster, const Group& group);
 /// Which lanes of a warp have ended, or where those that have not are: "has ended", "waits for tile_full[0] at ...".
 /// lanes 0: any of the warp.
 std::string where_now(const Cluster& cluster, uint32_t cta_rank, uint32_t warp, uint32_t lanes);
+/// Waits on mbarriers that lanes have asked for in vain and that none of `all` waits for now, each as lines of a
+/// report. `only`: of that warp.
+std::string describe_given_up(const Cluster& cluster, const std::vector<Stuck>& all, const Warp* only = nullptr);
+
+/// "all lanes", "lane 3", "lanes 0x0000000f". `live`: the lanes that the warp has.
+std::string describe_lanes(uint32_t mask, uint32_t live);
 /// "warps 0-3, all lanes; warp 4, lane 0".
 std::string who_text(const std::vector<Group*>& groups);
 
