@@ -303,6 +303,7 @@ class Cluster {
 struct ClusterFault {
   int error;
   std::string report;
+  bool at_once = false;  ///< whatever others do that would come before it
 };
 
 }  // namespace emu

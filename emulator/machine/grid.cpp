@@ -269,8 +269,11 @@ void Grid::worker() {
       error = std::current_exception();
     }
     lock.lock();
-    if (error) {
-      error_ = error;
+    if (error || (fault && fault->at_once)) {
+      if (error)
+        error_ = error;
+      else if (!fault_)
+        fault_ = Fault{fault->error, std::move(fault->report)};
       stop_ = true;
       changed_.notify_all();
       break;

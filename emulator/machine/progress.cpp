@@ -196,7 +196,7 @@ void Cluster::hang() {
 
 void Cluster::end_overdue() {
   throw ClusterFault{static_cast<int>(FaultCode::launch_timeout),
-                     report_hang(*this, grid.device.options().time_limit_s)};
+                     report_hang(*this, grid.device.options().time_limit_s), true};
 }
 
 }  // namespace emu

@@ -116,6 +116,8 @@ std::string report_trap(Cluster& cluster, const Origin& who, const Trap& trap) {
           cluster.grid.code().module().function_of(group->frame->program->first_source))
     for (const std::string& call : describe_calls(cluster, *group->frame))
       text += fmt::format("=========     {}\n", call);
+  if (dynamic_cast<const KernelTrap*>(&trap) || dynamic_cast<const AssertionFailed*>(&trap))
+    text += report_given_up(cluster, *cta.warps[who.warp]);
   if (!trap.source.empty()) text += fmt::format("=========     rule: {}\n", trap.source);
   return text;
 }

@@ -30,6 +30,10 @@ std::string describe_mbarrier(const Cluster& cluster, uint32_t address, const st
 /// How a frame came to be, the innermost call first: "in inner, called at file.cu:12 of outer".
 std::vector<std::string> describe_calls(const Cluster& cluster, const Frame& innermost);
 
+/// Of a warp that ends the kernel by a decision of its own: the waits on mbarriers that it had given up, and what the
+/// others do meanwhile. "" where it had given up none.
+std::string report_given_up(Cluster& cluster, const Warp& warp);
+
 std::string report_trap(Cluster& cluster, const Origin& who, const Trap& trap);
 /// `time_limit_s`: the cluster could still go on, but has run for longer than LADDER_TIME_LIMIT allows; 0: it hangs.
 std::string report_hang(Cluster& cluster, double time_limit_s = 0);

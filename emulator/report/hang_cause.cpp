@@ -25,10 +25,6 @@ bool is_commit(const Signal& signal) {
   return signal.what == std::string_view("tcgen05.commit");
 }
 
-std::string place(const Cluster& cluster, uint32_t source) {
-  return describe_line(cluster.grid.location(source));
-}
-
 std::string who(const Cluster& cluster, const Signal& signal) {
   return fmt::format("{}{}warp {}", signal.what,
                      cluster.ctas.size() > 1 ? fmt::format(" of CTA {}, ", signal.cta_rank) : " of ", signal.warp);
@@ -150,15 +146,24 @@ std::string mask_cause(const Cluster& cluster, const Barrier& barrier, bool copi
                      has_mask ? ": its mask leaves that CTA out" : "");
 }
 
+/// What came in the phase before comes by another instruction now, of the same warp.
+bool replaced(const BarrierHistory& history, const Signal& before) {
+  return std::ranges::any_of(history.signals, [&](const Signal& now) {
+    return now.last.phase == history.phases && now.cta_rank == before.cta_rank && now.warp == before.warp &&
+           now.what == std::string_view(before.what) && (before.last.lanes & ~now.last.lanes) == 0 &&
+           (!is_copy(now) || now.last.bytes == before.last.bytes);
+  });
+}
+
 std::string bytes_cause(const Cluster& cluster, const Barrier& barrier) {
   const int64_t missing = barrier.state.tx_bytes;
   const BarrierHistory& history = *barrier.history;
   // A copy that came in the phase before, with as many bytes as are missing now.
   for (const Signal& signal : history.signals)
-    if (is_copy(signal) && signal.last.phase + 1 == history.phases && -signal.last.bytes == missing)
-      return fmt::format("the copy at {} brought {} bytes in phase {} and none in this one: {} {}",
-                         place(cluster, signal.source), missing, history.phases - 1,
-                         fmt::format("warp {}", signal.warp),
+    if (is_copy(signal) && signal.last.phase + 1 == history.phases && -signal.last.bytes == missing &&
+        !replaced(history, signal))
+      return fmt::format("the copy at {} brought {} bytes in phase {} and none in this one; warp {} {}",
+                         place(cluster, signal.source), missing, history.phases - 1, signal.warp,
                          where_now(cluster, signal.cta_rank, signal.warp, signal.last.lanes));
   if (std::string mask = mask_cause(cluster, barrier, true); !mask.empty()) return mask;
   // What the warp that announced them has copied to another barrier since then.
@@ -249,7 +254,7 @@ std::string arrivals_cause(const Cluster& cluster, const Barrier& barrier) {
   for (const Signal& signal : history.signals) {
     if (is_copy(signal)) continue;
     if (signal.last.phase == history.phases) come.push_back(&signal);
-    if (signal.last.phase + 1 == history.phases) left_out.push_back(&signal);
+    if (signal.last.phase + 1 == history.phases && !replaced(history, signal)) left_out.push_back(&signal);
     if (signal.last.phase == history.phases && signal.before.phase + 1 == history.phases && signal.before.times &&
         (signal.before.lanes & ~signal.last.lanes))
       fewer_lanes = &signal;
@@ -257,10 +262,10 @@ std::string arrivals_cause(const Cluster& cluster, const Barrier& barrier) {
   if (!left_out.empty()) return took_part_before(cluster, left_out, history.phases - 1);
   if (fewer_lanes) {
     const uint32_t lanes = fewer_lanes->before.lanes & ~fewer_lanes->last.lanes;
-    return fmt::format("lanes {:#010x} of warp {} took part in phase {} and not in this one, with {} at {}; they: {}",
-                       lanes, fewer_lanes->warp, history.phases - 1, fewer_lanes->what,
-                       place(cluster, fewer_lanes->source),
-                       where_now(cluster, fewer_lanes->cta_rank, fewer_lanes->warp, lanes));
+    return fmt::format(
+        "lanes {:#010x} of warp {} took part in phase {} and not in this one, with {} at {}; the first of them {}",
+        lanes, fewer_lanes->warp, history.phases - 1, fewer_lanes->what, place(cluster, fewer_lanes->source),
+        where_now(cluster, fewer_lanes->cta_rank, fewer_lanes->warp, lanes));
   }
   if (std::string mask = mask_cause(cluster, barrier, false); !mask.empty()) return mask;
   if (!come.empty())

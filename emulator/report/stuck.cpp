@@ -41,11 +41,11 @@ std::vector<Wanted> wanted_by(Cluster& cluster, Group& group) {
   return wanted;
 }
 
-/// Whether the running phase has had this instruction of this warp's lanes already.
-bool has_come(const BarrierHistory& history, const Deed& deed, const Warp& warp) {
+/// Whether the running phase has had this of this warp's lanes already.
+bool has_come(const Cluster& cluster, const BarrierHistory& history, const Deed& deed, const Warp& warp) {
   return std::ranges::any_of(history.signals, [&](const BarrierHistory::Signal& signal) {
-    return signal.source == deed.source && signal.cta_rank == warp.cta.rank && signal.warp == warp.index &&
-           signal.last.phase == history.phases && (deed.lanes & ~signal.last.lanes) == 0;
+    return signal.cta_rank == warp.cta.rank && signal.warp == warp.index && signal.last.phase == history.phases &&
+           (deed.lanes & ~signal.last.lanes) == 0 && same_statement(cluster, signal.source, deed.source);
   });
 }
 
@@ -57,7 +57,7 @@ bool helps(const Cluster& cluster, const Wanted& wanted, const Deed& deed, const
   const Cta& cta = *cluster.ctas[shared_rank(static_cast<uint32_t>(wanted.address))];
   const auto found = cta.barrier_history.find(shared_offset(static_cast<uint32_t>(wanted.address)));
   if (found == cta.barrier_history.end()) return true;
-  if (has_come(found->second, deed, warp)) return false;
+  if (has_come(cluster, found->second, deed, warp)) return false;
   uint64_t word;
   std::memcpy(&word, cta.window.data() + found->first, 8);
   const bool needs_bytes = mbarrier::State::decode(word).pending == 0;
@@ -255,6 +255,13 @@ std::string describe_lanes(uint32_t mask, uint32_t live) {
 const Instruction& stands_at(const Group& group) {
   const std::vector<Instruction>& code = group.frame->program->code;
   return code[std::min<size_t>(group.state == Group::State::parked ? group.wait.pc : group.pc, code.size() - 1)];
+}
+
+bool same_statement(const Cluster& cluster, uint32_t source, uint32_t other) {
+  if (source == other) return true;
+  const Location a = cluster.grid.location(source), b = cluster.grid.location(other);
+  return a.kernel.line && a.kernel.line == b.kernel.line && a.kernel.file == b.kernel.file &&
+         cluster.grid.text(source) == cluster.grid.text(other);
 }
 
 /// The loop ends at the first branch behind the place that leads back to it or before it.

@@ -62,6 +62,9 @@ std::string waits_in_first_round(const Cluster& cluster, const BarrierWait& wait
 /// Nobody would signal it any more.
 std::string missing_signal(const Cluster& cluster, const BarrierWait& wait);
 
+/// Two instructions of one source line: a loop that the compiler has unrolled has several.
+bool same_statement(const Cluster& cluster, uint32_t source, uint32_t other);
+
 /// The loop around an instruction; empty where there is none.
 struct Loop {
   uint32_t begin = 0, end = 0;
@@ -75,8 +78,20 @@ std::string short_wait(const Cluster& cluster, const Group& group);
 /// Which lanes of a warp have ended, or where those that have not are: "has ended", "waits for tile_full[0] at ...".
 /// lanes 0: any of the warp.
 std::string where_now(const Cluster& cluster, uint32_t cta_rank, uint32_t warp, uint32_t lanes);
-/// Waits on mbarriers that lanes have asked for in vain and that none of `all` waits for now, each as lines of a
-/// report. `only`: of that warp.
+// Texts for reports (wait_report.cpp).
+inline constexpr const char* kInto = "\n=========         ";
+inline constexpr const char* kDeeper = "\n=========           ";
+/// The kernel's own line of an instruction.
+std::string place(const Cluster& cluster, uint32_t source);
+/// "warp 0, lane 0", with its CTA where there are several.
+std::string who(const Stuck& stuck);
+/// A wait that is for no mbarrier.
+std::string describe_wait(const Cluster& cluster, const Group& group);
+std::string describe_mbarrier_wait(const Cluster& cluster, const Wanted& wanted);
+/// What a group that does not wait asks for, again and again. `for_ever`: in vain.
+std::string describe_loop(const Cluster& cluster, const Stuck& stuck, bool for_ever);
+/// Waits on mbarriers that lanes have asked for in vain and that none of `all` waits for now (given_up_report.cpp).
+/// `only`: of that warp.
 std::string describe_given_up(const Cluster& cluster, const std::vector<Stuck>& all, const Warp* only = nullptr);
 
 /// "all lanes", "lane 3", "lanes 0x0000000f". `live`: the lanes that the warp has.
