@@ -67,9 +67,12 @@ Group& Cluster::park(Warp& warp, uint32_t lanes, const Wait& wait, uint32_t resu
   group->pc = resume_pc;
   group->state = Group::State::parked;
   group->ticket = ++tickets_;
+  const bool tries_again = wait.kind == WaitKind::tensor_memory && group->wait.pc == waiting_pc;
+  const uint64_t began = tries_again ? group->wait.began : clock;
   group->wait = wait;
   group->wait.pc = waiting_pc;
   group->wait.since = clock;
+  group->wait.began = began;
   ++warp.counters.parked_waits;
   trace(waiting_origin(*group), traced_wait(wait.kind), {group->mask, wait.address, wait.parity});
   return *group;

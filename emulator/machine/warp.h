@@ -61,6 +61,7 @@ struct Wait {
   uint32_t parity = 0;         ///< mbarrier: 0 or 1
   uint32_t lanes = 0;          ///< lanes, aligned: the mask that must gather
   uint64_t since = 0;          ///< virtual clock
+  uint64_t began = 0;          ///< the same, but of the first of several tries (tcgen05.alloc)
   Slot result = Slot::none();  ///< predicate that says whether the wait succeeded (try_wait)
   bool bounded = false;        ///< returns false after the time limit (try_wait)
   bool for_peer = false;       ///< tensor_memory: for the pair's other CTA, which must call too

@@ -138,12 +138,21 @@ std::string mask_cause(const Cluster& cluster, const Barrier& barrier, bool copi
     for (uint32_t rank : set) text += (text.empty() ? "" : ", ") + std::to_string(rank);
     return text;
   };
-  const bool has_mask = copies || is_commit(*one);
-  return fmt::format("{} of CTA {} at {} {} {} of CTA {} and not of CTA {}{}", copies ? "the copy" : one->what,
-                     ranks(issuers), place(cluster, one->source),
-                     copies ? fmt::format("brings {} bytes to", barrier.state.tx_bytes) : "arrives at",
-                     describe_shared(cluster.grid, barrier.offset), ranks(reached), barrier.cta->rank,
-                     has_mask ? ": its mask leaves that CTA out" : "");
+  // Those that have not issued it anywhere could be what is missing just as well.
+  std::set<uint32_t> idle;
+  for (const auto& cta : cluster.ctas) idle.insert(cta->rank);
+  for (const auto& cta : cluster.ctas)
+    if (const auto found = cta->barrier_history.find(barrier.offset); found != cta->barrier_history.end())
+      for (const Signal& signal : found->second.signals)
+        if (same_statement(cluster, signal.source, one->source)) idle.erase(signal.cta_rank);
+  std::string text = fmt::format("{} of CTA {} at {} {} {} of CTA {} and not of CTA {}",
+                                 copies ? "the copy" : one->what, ranks(issuers), place(cluster, one->source),
+                                 copies ? fmt::format("brings {} bytes to", barrier.state.tx_bytes) : "arrives at",
+                                 describe_shared(cluster.grid, barrier.offset), ranks(reached), barrier.cta->rank);
+  if (copies || is_commit(*one)) text += ": its mask leaves that CTA out";
+  if (!idle.empty()) text += fmt::format(", or CTA {} should issue it, too", ranks(idle));
+  if (!copies) text += ", or mbarrier.init counts too many";
+  return text;
 }
 
 /// What came in the phase before comes by another instruction now, of the same warp.
@@ -237,6 +246,20 @@ std::string signals_go_elsewhere(const Cluster& cluster, const Barrier& barrier)
                      describe_shared(cluster.grid, of_array ? array_at : commit_at));
 }
 
+/// Nobody has ever arrived here, but at the same barrier of other CTAs somebody has of their own.
+std::string others_arrive_at_their_own(const Cluster& cluster, const Barrier& barrier) {
+  if (!std::ranges::all_of(barrier.history->signals, is_copy)) return "";
+  for (const auto& cta : cluster.ctas) {
+    const auto found = cta->barrier_history.find(barrier.offset);
+    if (cta.get() == barrier.cta || found == cta->barrier_history.end()) continue;
+    for (const Signal& signal : found->second.signals)
+      if (!is_copy(signal) && signal.cta_rank == cta->rank)
+        return fmt::format("CTA {} arrives at its own with {} at {}; CTA {} has not", cta->rank, signal.what,
+                           place(cluster, signal.source), barrier.cta->rank);
+  }
+  return "";
+}
+
 /// Who took part in the phase before and not in this one, and where they are.
 std::string took_part_before(const Cluster& cluster, const std::vector<const Signal*>& left_out, uint64_t phase) {
   std::string text = fmt::format("{} took part in phase {} and not in this one", list(cluster, left_out), phase);
@@ -271,6 +294,7 @@ std::string arrivals_cause(const Cluster& cluster, const Barrier& barrier) {
   if (!come.empty())
     return fmt::format("{} of {} arrivals have come, by {}: somebody does not arrive, or mbarrier.init counts too many",
                        barrier.state.expected - barrier.state.pending, barrier.state.expected, list(cluster, come));
+  if (std::string cause = others_arrive_at_their_own(cluster, barrier); !cause.empty()) return cause;
   return history.signals.empty() ? signals_go_elsewhere(cluster, barrier) : "";
 }
 

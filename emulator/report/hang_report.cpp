@@ -15,12 +15,14 @@
 namespace emu {
 namespace {
 
+constexpr size_t kMostRoots = 3;  // of which everything is said
+
 /// "warp 1, lane 0 would signal it at F:105".
 std::string helper_text(const Cluster& cluster, const std::vector<Stuck>& all, const Stuck& stuck,
                         const Stuck::Helper& helper) {
   const Stuck& other = all[helper.stuck];
   const bool is_word = !stuck.wanted.empty() && stuck.wanted[0].kind == Wanted::Kind::word;
-  const std::string name = other.cta == stuck.cta ? other.who : who(other);
+  const std::string name = other.cta == stuck.cta ? helper.who : fmt::format("CTA {}, {}", other.cta->rank, helper.who);
   if (helper.source == Stuck::Helper::kNowhere) return name;
   return fmt::format("{} would {} it at {}", name, is_word ? "write" : "signal", place(cluster, helper.source));
 }
@@ -105,6 +107,13 @@ std::string likeness(const Cluster& cluster, const Stuck& stuck) {
   return stuck.wanted.empty() ? text + of_own_cta(describe_wait(cluster, *stuck.groups[0]), stuck.cta->rank) : text;
 }
 
+/// One of too many roots.
+std::string short_root_text(const Cluster& cluster, const Stuck& stuck) {
+  const std::string wait = short_wait(cluster, *stuck.groups[0]);
+  return fmt::format("=========       {} at {}, since cycle {}{}{}{}\n", who(stuck), place(cluster, stuck.source),
+                     stuck.since, kInto, wait, stuck.cause.empty() ? "" : "; likely: " + stuck.cause);
+}
+
 std::string roots_text(const Cluster& cluster, const std::vector<Stuck>& all, bool for_ever) {
   std::vector<std::pair<std::string, std::vector<const Stuck*>>> alike;
   for (const Stuck& stuck : all) {
@@ -115,9 +124,10 @@ std::string roots_text(const Cluster& cluster, const std::vector<Stuck>& all, bo
     known->second.push_back(&stuck);
   }
   std::string text;
+  size_t told = 0;
   for (auto& [key, group] : alike) {
     const Stuck* first = *std::ranges::min_element(group, {}, [](const Stuck* stuck) { return stuck->cta->rank; });
-    text += root_text(cluster, all, *first, for_ever);
+    text += ++told <= kMostRoots ? root_text(cluster, all, *first, for_ever) : short_root_text(cluster, *first);
     std::vector<uint32_t> others;
     for (const Stuck* stuck : group)
       if (stuck != first) others.push_back(stuck->cta->rank);
@@ -148,7 +158,8 @@ std::string followers_text(const Cluster& cluster, const std::vector<Stuck>& all
     known->since = std::min(known->since, line.since);
   }
   std::string text;
-  for (const Line& line : lines) {
+  for (Line& line : lines) {
+    std::ranges::sort(line.ranks);
     text += "=========       ";
     if (cluster.ctas.size() > 1) text += fmt::format("CTA {}, ", ranks_text(line.ranks));
     text += fmt::format("{} at {}, since cycle {}{}{}\n", line.who, line.at, line.since, kInto,

@@ -21,7 +21,8 @@ std::string phase_text(const BarrierHistory& history, const mbarrier::State& sta
   if (state.pending == 0 && state.tx_bytes == 0) return text + "nothing missing";
   text += fmt::format("{} of {} missing", state.pending, plural(state.expected, "arrival"));
   if (state.tx_bytes > 0) text += fmt::format(", {} bytes missing", state.tx_bytes);
-  if (state.tx_bytes < 0) text += fmt::format(", {} bytes more than were expected", -state.tx_bytes);
+  if (state.tx_bytes < 0)
+    text += fmt::format(", {} bytes more than were expected{}", -state.tx_bytes, state.pending ? " so far" : "");
   return text;
 }
 

@@ -113,7 +113,7 @@ bool waits_for_barrier(const Stuck& stuck) {
 
 uint64_t since(const Group& group, const std::vector<Wanted>& wanted) {
   if (group.state == Group::State::parked && group.wait.kind != WaitKind::mbarrier && group.wait.kind != WaitKind::time)
-    return group.wait.since;
+    return group.wait.kind == WaitKind::tensor_memory ? group.wait.began : group.wait.since;
   const Cta& cta = group.warp->cta;
   for (const Wanted& each : wanted)
     if (each.kind == Wanted::Kind::mbarrier)
@@ -184,17 +184,21 @@ void find_helpers(Cluster& cluster, std::vector<Stuck>& all, bool for_ever) {
       for (size_t i = 0; i < all.size(); ++i) {
         Stuck& stuck = all[i];
         const bool own = std::ranges::find(stuck.groups, group) != stuck.groups.end();
-        auto add = [&](uint32_t source) {
+        auto add = [&](uint32_t source, uint32_t lanes) {
           if (own && stuck.itself == Stuck::Helper::kNowhere) stuck.itself = source;
           if (!own && other != i &&
               std::ranges::none_of(stuck.helpers, [&](const auto& known) { return known.stuck == other; }))
-            stuck.helpers.push_back({other, source});
+            stuck.helpers.push_back({other, source,
+                                     source == Stuck::Helper::kNowhere
+                                         ? all[other].who
+                                         : fmt::format("warp {}, {}", group->warp->index,
+                                                       describe_lanes(lanes, group->warp->lanes_at_start))});
         };
-        if (!own && is_missed(stuck, *group, future)) add(Stuck::Helper::kNowhere);
+        if (!own && is_missed(stuck, *group, future)) add(Stuck::Helper::kNowhere, 0);
         for (const Wanted& wanted : stuck.wanted)
           for (const Deed& deed : future.deeds)
             if (helps(cluster, wanted, deed, *group->warp)) {
-              add(deed.source);
+              add(deed.source, deed.lanes);
               break;
             }
       }

@@ -32,6 +32,7 @@ struct Stuck {
   struct Helper {
     size_t stuck;     ///< who would end the wait, once its own ends
     uint32_t source;  ///< with this instruction; kNowhere: by coming here too
+    std::string who;  ///< of those: "warp 0, lane 0"
     static constexpr uint32_t kNowhere = ~0u;
   };
   std::vector<Helper> helpers = {};

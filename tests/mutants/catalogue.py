@@ -69,10 +69,18 @@ def fills_too_early(stage, phase, at=EXPECT, who=LANE):
                 f"by block (0,0,0), {who}: mbarrier.arrive.expect_tx")
 
 
+def follows(who, at, what, helper="", by=""):
+    """One that waits for others that wait, as parts of `hangs`: for whom, and with which statement that one would end it."""
+    ends = (f"{helper} would signal it at {{{by}}}, and waits itself",) if helper else ()
+    return (f"{who} at {{{at}}}", f"waits for {what}", *ends)
+
+
 def starves(parts, *more):
     """In step03 the producer waits for a buffer, and everybody but the two roles for the end."""
-    return hangs(*waits(LANE, RING_WAIT_EMPTY, parts), *more, "warps 0-1, lanes 0xfffffffe; warps 2-3, all lanes",
-                 "waits for accumulator_full", f"warp 1, lane 0 at {{{RING_WAIT_FULL}}}", "waits for tile_full[0]")
+    return hangs(*waits(LANE, RING_WAIT_EMPTY, parts), *more,
+                 *follows("warp 1, lane 0", RING_WAIT_FULL, "tile_full[0]", LANE, EXPECT),
+                 *follows("warps 0-1, lanes 0xfffffffe; warps 2-3, all lanes", WAIT_ACCUMULATOR, "accumulator_full, phase 0",
+                          "warp 1, lane 0", COMMIT_ACCUMULATOR))
 
 
 def columns_later(columns="", *more):
@@ -145,10 +153,11 @@ MUTANTS = (
     # ---- bytes that tile_full expects --------------------------------------------------------------------------------
     Mutant("16 bytes too many expected", S0, (expects(12288 + 16),),
            always(hangs(*waits(LANE, WAIT_FULL, missing("tile_full", "0 of 1 arrival missing, 16 bytes missing")),
+                        "bytes of this phase: 12304 expected", "12288 delivered by 2 copies",
                         f"initialised: {{{INIT_FULL}}}", f"signalled so far: arrive.expect_tx, warp 0, {{{EXPECT}}}",
-                        *waits("warp 0, lanes 0xfffffffe; warps 1-3, all lanes", WAIT_ACCUMULATOR,
-                               missing("accumulator_full", "1 of 1 arrival missing")),
-                        f"nobody has signalled it since its mbarrier.init, {{{INIT_ACCUMULATOR}}}"))),
+                        "likely: expect_tx announces 16 bytes more than the copies bring",
+                        *follows("warp 0, lanes 0xfffffffe; warps 1-3, all lanes", WAIT_ACCUMULATOR,
+                                 "accumulator_full, phase 0", LANE, COMMIT_ACCUMULATOR)))),
     Mutant("16 bytes too many expected", S1, (expects(12288 + 16),),
            always(hangs(*waits(LANE, WAIT_FULL, missing("tile_full", "0 of 1 arrival missing, 16 bytes missing"))))),
     Mutant("A's bytes expected only", S0, (expects(4096),),
@@ -395,7 +404,10 @@ MUTANTS = (
                         "likely: it passed here when the barrier was fresh, so phase 0 is next, of parity 0; it asks for parity 1"),
                 fills_too_early(0, 0), seeds(ARRIVES_TOO_OFTEN, least=8))),
     Mutant("consumer's parity never flipped", S3, (never_flips(CONSUMER_FLIP),),
-           race(hangs(*waits(LANE, RING_WAIT_EMPTY, missing("tile_empty[0]", "1 of 1 arrival missing", parity=1, phase=1))),
+           race(hangs(*waits("warp 1, lane 0", RING_WAIT_FULL,
+                             missing("tile_full[0]", "1 of 1 arrival missing", parity=0, phase=2)),
+                      "likely: it has seen phase 0 end, so phase 1 is next, of parity 1; it asks for parity 0",
+                      *follows(LANE, RING_WAIT_EMPTY, "tile_empty[0], phase 1")),
                 fills_too_early(0, 1),
                 seeds(hangs("waits for tile_empty"), ARRIVES_TOO_OFTEN, WRONG_EVERYWHERE, least=8))),
     Mutant("both roles in warp 0", S3, (CONSUMER_IN_WARP_0,),
@@ -513,7 +525,8 @@ MUTANTS = (
                                 f"signalled so far: tcgen05.commit, CTA 0, warp 1, {{{CLUSTER_COMMIT}}}"))),
     Mutant("commit to those that share A", S6, (COMMIT_TO_SHARERS_OF_A,),
            always(cluster_hangs(*waits(LANE, CLUSTER_WAIT_EMPTY, missing(EMPTY_0, "1 of 3 arrivals missing")),
-                                "likely: 2 of 3 arrivals have come, by tcgen05.commit of CTA"))),
+                                f"likely: tcgen05.commit of CTA 1, 3 at {{{CLUSTER_COMMIT}}} arrives at tile_empty[0] of CTA 1, 3 "
+                                "and not of CTA 0: its mask leaves that CTA out", "CTA 1-3: the same, at their own"))),
     Mutant("commit to those that share A, one round", S6, (COMMIT_TO_SHARERS_OF_A,),
            always(cluster_hangs(*waits(LANE, LAST_WAIT_EMPTY, missing(EMPTY_0, "1 of 3 arrivals missing")))),
            shape="256x512x256"),

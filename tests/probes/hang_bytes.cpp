@@ -76,6 +76,7 @@ TEST_CASE("hang bytes: a multicast copy whose mask leaves a CTA out") {
   const std::string report = report_of(ptx, {.grid = {2, 1, 1}, .block = {32, 1, 1}, .cluster = {2, 1, 1}});
   says(report, {"CTA 1, warp 0, all lanes", "waits for full of CTA 1 in the cluster", "256 bytes missing",
                 "likely: the copy of CTA 0 at " + line_of(ptx, "cp.async.bulk") +
-                    " brings 256 bytes to full of CTA 0 and not of CTA 1: its mask leaves that CTA out",
+                    " brings 256 bytes to full of CTA 0 and not of CTA 1: its mask leaves that CTA out, or CTA 1 "
+                    "should issue it, too",
                 "CTA 0, warp 0, all lanes at ", "not arrived: CTA 1 (warps 0); CTA 1, warp 0, all lanes waits itself"});
 }

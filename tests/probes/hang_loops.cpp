@@ -116,7 +116,7 @@ TEST_CASE("given up: a trap behind a bound says which wait it was, how often it 
         "asked 20 times in vain, from cycle ", "waits for a: the phase of parity 0 to end; phase 0 is running",
         "1 of 2 arrivals missing", "signalled so far: arrive, warp 0",
         "likely: 1 of 2 arrivals have come, by arrive of warp 0",
-        "meanwhile:", "warp 1, lane 0 waits for b at " + line_of(ptx, "mbarrier.try_wait", 1)});
+        "meanwhile:", "warp 1, lane 0 waits for b at PTX line "});
 }
 
 TEST_CASE("given up: by the clock, with test_wait") {

@@ -39,10 +39,16 @@ constexpr Shape kMmaShape{.block = {32, 1, 1}, .dynamic_shared_bytes = 16384};
 }  // namespace
 
 TEST_CASE("hang skipped: lanes that arrived in the phase before and have ended since") {
-  const std::string ptx =
-      hang_program("  first:\n" + arrive("a") + wait_for("x", "a") + "    setp.ge.u32 %p2, %r0, 16;\n    @%p2 exit;\n" +
-                       "    setp.eq.u32 %p3, %r4, 77;\n    mov.u32 %r4, 77;\n    @!%p3 bra first;\n",
-                   32);
+  const std::string ptx = hang_program("    mov.u32 %r4, 0;\n  round:\n" + arrive("a") + R"(
+  w:
+    mbarrier.try_wait.parity.shared::cta.b64 %p1, [a], %r4;
+    @!%p1 bra w;
+    setp.ge.u32 %p2, %r0, 16;
+    @%p2 exit;
+    add.u32 %r4, %r4, 1;
+    bra round;
+)",
+                                       32);
   says(hang_report(ptx, 32),
        {"waits for a: ", "16 of 32 arrivals missing",
         "likely: lanes 0xffff0000 of warp 0 took part in phase 0 and not in this one, with arrive at " +
@@ -77,13 +83,34 @@ TEST_CASE("hang skipped: a commit that always goes to the same barrier of a ring
                                  " signals done[0] and never this one"});
 }
 
-TEST_CASE("hang skipped: an MMA's commit that a waiting thread would still issue is not called missing") {
+TEST_CASE("hang skipped: a commit that a waiting thread would still issue") {
   const std::string ptx = mma_program("    @!%p6 bra epilogue;\n" + kMma + wait_for("v", "other") + commit("done") +
                                       "  epilogue:\n" + wait_for("w", "done"));
-  const std::string report = report_of(ptx, kMmaShape);
-  says(report, {"warp 0, lane 0\n", "waits for other: ", "the others",
-                "waits for done[0], phase 0: warp 0, lane 0 would signal it at " + line_of(ptx, commit("done"))});
-  says_not(report, "no tcgen05.commit since");
+  says(report_of(ptx, kMmaShape),
+       {"warp 0, lane 0\n", "waits for other: ", "the others",
+        "waits for done[0], phase 0: warp 0, lane 0 would signal it at " + line_of(ptx, commit("done"))});
+}
+
+TEST_CASE("hang skipped: a CTA that does not arrive at its own barrier, as the other does") {
+  const std::string ptx = kernel(R"(
+    .shared .align 8 .b64 full;
+    mov.u32 %r0, %tid.x;
+    mov.u32 %r2, %cluster_ctarank;
+    setp.eq.u32 %p6, %r0, 0;
+    setp.eq.and.u32 %p5, %r2, 0, %p6;
+    @%p6 mbarrier.init.shared::cta.b64 [full], 1;
+    fence.mbarrier_init.release.cluster;
+    barrier.cluster.arrive.aligned;
+    barrier.cluster.wait.aligned;
+    @%p5 mbarrier.arrive.shared::cta.b64 _, [full];
+)" + wait_for("w", "full") + R"(
+    barrier.cluster.arrive.aligned;
+    barrier.cluster.wait.aligned;
+)",
+                                 1);
+  says(report_of(ptx, {.grid = {2, 1, 1}, .block = {32, 1, 1}, .cluster = {2, 1, 1}}),
+       {"waits for full of CTA 1 in the cluster",
+        "likely: CTA 0 arrives at its own with arrive at " + line_of(ptx, "mbarrier.arrive") + "; CTA 1 has not"});
 }
 
 TEST_CASE("hang skipped: a commit whose mask leaves a CTA out") {
