@@ -3,7 +3,8 @@
 A page asks for it with a comment, and the fenced block, the table or the image that follows holds it:
 
     <!-- report: step01_kloop, parity never flipped, latest -->        ``` a mutant of tests/mutants/catalogue.py and
-                                                                       a schedule; `..., N lines` stops after so many
+                                                                       a schedule; `..., checked` says what the hazard
+                                                                       rules find, too; `..., N lines` stops after so many
     <!-- diff: step01_kloop step02_pipeline -->                        ```diff of the two blackwell.cu
     <!-- counters: step01_kloop step02_pipeline, 512x512x512 -->       | what they counted; also `step02_pipeline:stages-8`
     <!-- layout: 128B, 128x64, 9 lines -->                             ``` the swizzle, rows and K of a tile, and how much
@@ -15,6 +16,7 @@ A page asks for it with a comment, and the fenced block, the table or the image 
     <!-- loop: step04_swizzle -->                                      ``` machine code from a stage's first MMA to the next
     <!-- instructions: step04_swizzle -->                              | what each of its instructions is for
     <!-- study: 128x256x512 -->                                        | what step04's study moves, by configuration
+    <!-- rules: all -->                                                | the hazard rules
 """
 
 import difflib
@@ -40,24 +42,24 @@ def table_row(*cells):
 
 
 class Reports:
-    """rung, mutant's name, schedule[, N lines]: the emulator's report, or where it has none the rung's on a wrong result."""
+    """rung, mutant's name, schedule[, checked][, N lines]: the emulator's report, or where it has none the rung's on a wrong result."""
 
     def __init__(self):
         self.bench = None  # made for the first report
 
     def __call__(self, asked):
-        words = re.fullmatch(r"(\w+), (.+?), (earliest|latest|random:\d+)(?:, (\d+) lines)?", asked)
+        words = re.fullmatch(r"(\w+), (.+?), (earliest|latest|random:\d+)(, checked)?(?:, (\d+) lines)?", asked)
         if not words:
             raise Refusal(f"<!-- report: {asked} -->: expected a rung, a mutant's name, a schedule and perhaps `N lines`.")
         sys.path.insert(0, str(build.ROOT / "tests" / "mutants"))
         from bench import Bench
         from catalogue import MUTANTS
-        rung, name, schedule, count = words.groups()
+        rung, name, schedule, checked, count = words.groups()
         found = [mutant for mutant in MUTANTS if (mutant.rung, mutant.name) == (rung, name)]
         if not found:
             raise Refusal(f"no mutant '{name}' of {rung}: python3 tests/mutants/show.py lists them")
         self.bench = self.bench or Bench()
-        text = self.bench.run(found[0], [schedule])[schedule].text
+        text = self.bench.run(found[0], [schedule], rules=bool(checked))[schedule].text
         lines = [line for line in text.split("\n") if line.startswith("=========")]
         if not lines:
             wrong = re.search(r"^  check .*?(?=\n  \w)", text, re.MULTILINE | re.DOTALL)
@@ -69,6 +71,16 @@ class Reports:
     def close(self):
         if self.bench:
             self.bench.close()
+
+
+def rules(_):
+    """The hazard rules, as the emulator has them."""
+    listing = subprocess.run([str(build.FOLDER / "bin" / "isa_listing"), "rules"], check=True, stdout=subprocess.PIPE, text=True)
+    lines = [table_row("rule", "rank", "sees", "cannot see", "fix", "source"), table_row(*["---"] * 6)]
+    for rule in json.loads(listing.stdout):
+        lines.append(table_row(f"`{rule['id']}`", rule["rank"].lower(), f"{rule['title']}: {rule['sees']}", rule["misses"],
+                               rule["fix"], rule["source"]))
+    return "\n".join(lines) + "\n"
 
 
 def difference(asked):

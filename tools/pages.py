@@ -8,11 +8,11 @@ import re
 from pathlib import Path
 
 from tools import build
-from tools.page_blocks import MachineCode, Reports, Timelines, counters, difference, layout, orders, study
+from tools.page_blocks import MachineCode, Reports, Timelines, counters, difference, layout, orders, rules, study
 from tools.terminal import Parser, Refusal, note, say
 
 DOCS = build.ROOT / "docs"
-ASKED = re.compile(r"^<!-- (report|diff|counters|layout|orders|timeline|loop|instructions|study): (.*?) -->\n", re.MULTILINE)
+ASKED = re.compile(r"^<!-- (report|diff|counters|layout|orders|timeline|loop|instructions|study|rules): (.*?) -->\n", re.MULTILINE)
 BLOCK = re.compile(r"\n?(?:```\w*\n(?:.*?\n)??```\n|(?:\|[^\n]*\n)+|!\[[^\n]*\n)", re.DOTALL)
 
 
@@ -48,7 +48,7 @@ def command(arguments):
         raise Refusal(f"{', '.join(missing)}: no such file.")
     build.build(quiet=True, target="pages")
     reports, machine_code = Reports(), MachineCode()
-    kinds = {"report": reports, "diff": difference, "counters": counters, "layout": layout, "orders": orders, "study": study,
+    kinds = {"report": reports, "diff": difference, "counters": counters, "layout": layout, "orders": orders, "study": study, "rules": rules,
              "loop": machine_code.loop, "instructions": machine_code.instructions}
     stale = []
     try:

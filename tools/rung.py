@@ -37,6 +37,7 @@ class Case:
     on: str = "b200"
     schedule: str = ""     # "": the emulator's default
     threads: int = 0       # 0: one a core
+    rules: bool = False    # held to the hazard rules: what they find is said on stderr
     strict: bool = False   # registers of a tcgen05.ld hold poison until tcgen05.wait::ld
 
     @property
@@ -51,6 +52,7 @@ class Case:
     def variables(self):
         variables = {"LADDER_SCHEDULE": self.schedule} if self.schedule else {}
         variables |= {"LADDER_THREADS": str(self.threads)} if self.threads else {}
+        variables |= {"LADDER_CHECK": "1"} if self.rules else {}
         return variables | ({"LADDER_STRICT": "1"} if self.strict else {})
 
     def command_line(self):

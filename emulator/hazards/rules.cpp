@@ -13,66 +13,113 @@ const RuleTraits& traits(Rule rule) {
   static constexpr std::array<RuleTraits, kRules> kTraits = {{
       {"read-too-early", Rank::error, "read before the write is known to be done",
        "wait for what the writer signals (its mbarrier, its commit's mbarrier, a barrier) before the read",
-       "PTX ISA, Memory Consistency Model: Causality Order"},
+       "PTX ISA, Memory Consistency Model: Causality Order",
+       "Reads of shared and tensor memory (threads, TMA stores, bulk copies, tensor core operands, `tcgen05.ld`) of "
+       "what a thread or an asynchronous operation wrote, and of global memory what another thread of the launch "
+       "wrote, where nothing the reader had waited for says that the write is done: no wait, the wrong parity, a "
+       "commit by another thread, a mailbox without a barrier",
+       "an access that the run never makes; in global memory, a read that came before the write in every schedule "
+       "tried"},
       {"overwrite-too-early", Rank::error, "overwritten before the read is known to be done",
        "let the reader signal when it is done (tcgen05.commit, an arrive, cp.async.bulk.wait_group.read), and wait for "
        "that before the overwrite",
-       "PTX ISA, Memory Consistency Model: Causality Order"},
+       "PTX ISA, Memory Consistency Model: Causality Order",
+       "A stage refilled, a source buffer reused, an accumulator overwritten or tensor memory freed while a reader "
+       "(threads, an MMA, a multicast peer, a bulk store, a `tcgen05.ld` neither waited for nor used) is not known to "
+       "be done",
+       "overwrites of global memory"},
       {"write-write", Rank::error, "written twice in no order", "order the two writes by a barrier",
-       "PTX ISA, Memory Consistency Model: Causality Order"},
+       "PTX ISA, Memory Consistency Model: Causality Order",
+       "Two writes to the same bytes or columns that nothing orders",
+       "global memory: threads that all write the same value are common and right"},
       {"proxy-fence", Rank::error, "written by threads and used through the async proxy without a proxy fence",
        "each writing thread executes fence.proxy.async.shared::cta behind its stores and before the barrier",
-       "PTX ISA, Proxies; membar/fence: fence.proxy.async"},
+       "PTX ISA, Proxies; membar/fence: fence.proxy.async",
+       "Bytes that threads wrote (`st.shared`, `cp.async`) and TMA, bulk copies, `wgmma` or `tcgen05` then read or "
+       "overwrite; global memory that threads wrote and TMA loads. A fence anywhere on the way between the two counts, "
+       "by the writer or by whoever learned of the write",
+       "reads by threads before an asynchronous overwrite (the text can be read to ask for a fence there; no published "
+       "kernel has one)"},
       {"weak-order", Rank::error, "handed over by a synchronisation that is too weak",
        "release and acquire at a scope that holds both threads: .release.cluster and .acquire.cluster between the CTAs "
        "of a cluster, no .relaxed",
-       "PTX ISA, Memory Consistency Model: Morally strong operations, Release and Acquire Patterns"},
+       "PTX ISA, Memory Consistency Model: Morally strong operations, Release and Acquire Patterns",
+       "Hand-overs by `.relaxed` operations without a fence, by `.cta` scope between CTAs of a cluster, through flags "
+       "and counters in memory without `__threadfence()`. An error where another CTA reads what was written, else a "
+       "rule",
+       "scopes of operations on global flags"},
       {"warp-sync", Rank::rule, "handed from lane to lane of a warp without bar.warp.sync",
        "__syncwarp() between the two: that lanes run together is no order",
-       "PTX ISA, bar.warp.sync; CUDA C++ Programming Guide, Independent Thread Scheduling"},
+       "PTX ISA, bar.warp.sync; CUDA C++ Programming Guide, Independent Thread Scheduling",
+       "One lane waits or arrives for its warp and nothing like `__syncwarp()` lies between that and the other lanes' "
+       "accesses, where the lanes ran together all the same",
+       "what the compiler did to the order of lanes"},
       {"tcgen05-fence", Rank::rule, "tcgen05 operations of two threads without the pair of tcgen05 fences",
        "tcgen05.fence::before_thread_sync behind the first (a tcgen05.commit brings it along), "
        "tcgen05.fence::after_thread_sync behind the wait and before the second",
-       "PTX ISA, tcgen05 Memory Consistency Model: specialised fences"},
+       "PTX ISA, tcgen05 Memory Consistency Model: specialised fences",
+       "`tcgen05` operations of two threads on the same columns, ordered by barriers but without `before_thread_sync` "
+       "and `after_thread_sync`",
+       "between lanes of one warp"},
       {"uninitialised", Rank::note, "read before anything wrote it", "write it first",
-       "PTX ISA, State Spaces: contents of shared and tensor memory are undefined at the start"},
+       "PTX ISA, State Spaces: contents of shared and tensor memory are undefined at the start",
+       "Words of shared memory read that nothing in the CTA has written; where nothing was written in tensor memory "
+       "either, the machine says so by itself",
+       "whether the value matters: it is a note, for reading ahead is common; registers"},
       {"barrier-init", Rank::error, "mbarrier used where its mbarrier.init is not yet known to be done",
        "__syncthreads() behind mbarrier.init, and where other CTAs of the cluster use it, a cluster barrier",
-       "PTX ISA, mbarrier.init"},
+       "PTX ISA, mbarrier.init",
+       "Any use of an mbarrier whose `mbarrier.init` no barrier orders before it, in the CTA or across the cluster",
+       "a barrier that was never initialised: that ends in a trap"},
       {"barrier-init-fence", Rank::rule, "mbarrier.init without a fence that shows it to asynchronous operations",
        "fence.mbarrier_init.release.cluster behind mbarrier.init, in the same thread",
-       "PTX ISA, membar/fence: fence.mbarrier_init"},
+       "PTX ISA, membar/fence: fence.mbarrier_init",
+       "Copies that complete on an mbarrier whose init no `fence.mbarrier_init` or proxy fence has followed",
+       "commits and arrives"},
       {"barrier-reuse", Rank::rule, "memory of a live mbarrier initialised again without mbarrier.inval",
-       "mbarrier.inval first, when nobody uses it any more", "PTX ISA, mbarrier.init, mbarrier.inval"},
+       "mbarrier.inval first, when nobody uses it any more", "PTX ISA, mbarrier.init, mbarrier.inval",
+       "`mbarrier.init` on a live barrier; `mbarrier.inval` or init while a thread may still wait or arrive", ""},
       {"barrier-overwritten", Rank::error, "memory of a live mbarrier written as data",
-       "keep barriers apart from data; before their memory is reused, mbarrier.inval", "PTX ISA, mbarrier.inval"},
+       "keep barriers apart from data; before their memory is reused, mbarrier.inval", "PTX ISA, mbarrier.inval",
+       "Data written where a live mbarrier is", ""},
       {"barrier-bytes", Rank::error, "phase of an mbarrier ends while copies that tell it are under way",
        "expect the bytes of all copies that tell the barrier in a phase, with or before the last arrive of that phase",
-       "PTX ISA, Phase of the mbarrier object: tx-count"},
+       "PTX ISA, Phase of the mbarrier object: tx-count",
+       "A phase that ends while a copy that tells the barrier is under way",
+       "under the schedule `earliest`, where no copy ever is: there the read is told"},
       {"barrier-behind", Rank::error, "wait for a phase of an mbarrier that ended two phases ago",
        "keep phases apart: nobody may arrive for the next phase but one before all have seen the last",
-       "PTX ISA, mbarrier.test_wait: .parity"},
+       "PTX ISA, mbarrier.test_wait: .parity",
+       "Lanes that saw phase n end and ask for the parity of n + 1 when n + 2 has ended as well",
+       "lanes that wait for a barrier for the first time"},
       {"peer-not-started", Rank::error, "another CTA of the cluster used before it is known to run",
        "a cluster barrier (barrier.cluster.arrive, .wait) before the first use of a peer's shared memory or barriers",
-       "CUDA C++ Programming Guide, Distributed Shared Memory"},
+       "CUDA C++ Programming Guide, Distributed Shared Memory",
+       "Shared memory, barriers or multicast of a CTA of the cluster from which nothing has come yet", ""},
       {"peer-gone", Rank::error, "another CTA of the cluster used when it may have ended",
        "end no CTA while others may still use its shared memory, barriers or tensor memory: a cluster barrier before "
        "the end, or wait for their last signals",
-       "CUDA C++ Programming Guide, Distributed Shared Memory"},
+       "CUDA C++ Programming Guide, Distributed Shared Memory",
+       "A CTA that ends while a load, store, copy, MMA or arrive of another CTA on it is not known to be over. An "
+       "arrive alone is a rule: an H200 drops it",
+       "the CTA that ends first by luck, where it knows of the other's last access"},
       {"bulk-store-wait", Rank::error, "CTA ends while bulk stores still read its shared memory",
        "cp.async.bulk.wait_group.read 0 in the thread that issued them before the CTA ends",
-       "PTX ISA, cp.async.bulk.wait_group"},
+       "PTX ISA, cp.async.bulk.wait_group", "Threads that end without waiting for the sources of their bulk stores",
+       "what the host or a later launch reads: a launch's end waits for all"},
       {"commit-thread", Rank::note, "tcgen05.commit by a thread that has issued nothing to track",
        "the thread that issues the MMAs commits them: a commit tracks its own thread's operations alone",
-       "PTX ISA, tcgen05.commit"},
+       "PTX ISA, tcgen05.commit", "`tcgen05.commit` by a thread that has issued no MMA, copy or shift", ""},
       {"wgmma-wait", Rank::rule, "register of a wgmma used before wgmma.wait_group",
        "wgmma.wait_group before D is read or written, and before registers of A are written",
-       "PTX ISA, wgmma.mma_async: accessing the registers before wgmma.wait_group is undefined"},
+       "PTX ISA, wgmma.mma_async: accessing the registers before wgmma.wait_group is undefined",
+       "Registers of D touched while their `wgmma` is under way", "registers of A"},
       {"swizzle-alignment", Rank::note, "swizzled tile that does not begin where the pattern of its swizzle does",
        "align the tile: 1024 bytes for the 128-byte swizzle, 512 for 64, 256 for 32; the swizzle goes by addresses, "
        "not "
        "by rows of the tile",
-       "PTX ISA, Swizzling modes; CUDA programming guide, TMA swizzle"},
+       "PTX ISA, Swizzling modes; CUDA programming guide, TMA swizzle",
+       "TMA tiles with a swizzle whose address is no multiple of the pattern", "whether the readers know of it"},
   }};
   return kTraits[static_cast<size_t>(rule)];
 }

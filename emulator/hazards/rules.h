@@ -43,6 +43,8 @@ struct RuleTraits {
   std::string_view title;  ///< one line
   std::string_view fix;    ///< the usual one
   std::string_view source;
+  std::string_view sees;    ///< for docs/hazards.md
+  std::string_view misses;  ///< what of it the checker cannot see
 };
 const RuleTraits& traits(Rule rule);
 

@@ -71,7 +71,7 @@ Flow execute_exit(Warp& warp, const Instruction&) {
 }
 
 Flow execute_trap(Warp&, const Instruction&) {
-  throw Trap(FaultCode::launch_failure, "the kernel executed trap: a check of its own failed", "PTX ISA, trap");
+  throw KernelTrap();
 }
 
 void bind_trap(Binder& binder) {

@@ -240,6 +240,7 @@ Flow execute_wait(Warp& warp, const Instruction& instruction) {
     cluster.mbarrier_passed(wait.address, warp, wait.lanes);
     if (cluster.hazards) cluster.hazards->passed(wait.address, warp, wait.lanes, instruction.order);
   }
+  for (const Waiting& wait : waiting) cluster.mbarrier_asked(wait.address, warp, wait.lanes, wait.parity);
   // try_wait may give up for no reason (PTX ISA): the random schedule does, now and then.
   bool gives_up = (instruction.modifiers & kTry) && !waiting.empty() && cluster.schedule() == Schedule::random &&
                   cluster.draw() % 16 == 0;

@@ -63,6 +63,7 @@ void issue_commit(Warp& warp, const Instruction& instruction, int lane) {
     if (!cluster.drops(cluster.cta_of(barrier), who, "a commit"))
       cluster.mbarrier_word(barrier, Access::read);  // refuses a bad address at issue
   warp.counters.commits++;
+  warp.uncommitted[static_cast<uint32_t>(lane)] = {};
   const uint64_t operation = cluster.new_operation();
   for (uint32_t barrier : barriers) cluster.trace(who, "commit", {operation, barrier});
   Warp::TensorCoreWork& work = warp.tensor_core_work[static_cast<uint32_t>(lane)];

@@ -19,6 +19,8 @@ void issue_mma(Warp& warp, const Instruction& instruction, int lane) {
   Cluster& cluster = cta.cluster;
   warp.counters.mmas++;
   const Origin who = cluster.origin(warp, lane);
+  Warp::Uncommitted& uncommitted = warp.uncommitted[static_cast<uint32_t>(lane)];
+  uncommitted = {uncommitted.mmas + 1, who.source};
   const uint64_t operation = cluster.new_operation();
   if (cluster.schedule() == Schedule::earliest) {
     thread_local const auto scratch = std::make_unique<Mma>();

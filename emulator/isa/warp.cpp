@@ -94,10 +94,19 @@ void bind_members(Binder& binder, size_t i) {
 // ---- bar.warp.sync --------------------------------------------------------------------------------------------------
 
 /// The lanes of a mask know what the others did before.
-Flow warp_barrier(Warp& warp, const Instruction& instruction) {
+Flow warp_barrier_of_all(Warp& warp, const Instruction& instruction) {
   if (auto* const hazards = warp.cta.cluster.hazards.get())
     for_masks(warp, instruction, [&](uint32_t, uint32_t lanes) { hazards->warp_synchronised(warp, lanes); });
   return Flow::next;
+}
+
+/// Lanes may meet from different places of the code (an H200: two branches, each with a bar.warp.sync of all lanes).
+Flow warp_barrier(Warp& warp, const Instruction& instruction) {
+  Flow flow = Flow::next;
+  if (together(warp, instruction, flow)) return warp_barrier_of_all(warp, instruction);
+  if (const uint32_t met = warp.cta.cluster.meet_elsewhere(warp, instruction.execute))
+    if (auto* const hazards = warp.cta.cluster.hazards.get()) hazards->warp_synchronised(warp, met);
+  return flow;
 }
 
 // ---- shfl.sync ------------------------------------------------------------------------------------------------------
@@ -369,7 +378,8 @@ constexpr Entry kEntries[] = {
 void bind_warp_barrier(Binder& binder) {
   if (!binder.take("sync")) binder.refuse(".sync is wanted");
   bind_members(binder, 0);
-  binder.out.execute = synchronised<warp_barrier>;
+  binder.out.execute = warp_barrier;
+  binder.out.meets_elsewhere = true;
 }
 
 std::span<const Entry> warp_entries() {

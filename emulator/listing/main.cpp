@@ -3,6 +3,7 @@
 // "no" and the reason. tools/isa.py makes docs/emulator_isa.md of it.
 //
 //   isa_listing b200 < forms
+//   isa_listing rules            the hazard rules, as JSON: tools/page_blocks.py makes docs/hazards.md of it
 
 #include <cstdio>
 #include <exception>
@@ -10,6 +11,9 @@
 #include <memory>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
+#include "emulator/hazards/rules.h"
 #include "emulator/machine/code.h"
 #include "emulator/ptx/parser.h"
 
@@ -27,9 +31,26 @@ std::string verdict(const emu::Chip& chip, const std::string& module_text) {
   return "no the module has no kernel";
 }
 
+int list_rules() {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < emu::hazards::kRules; ++i) {
+    const emu::hazards::RuleTraits& rule = emu::hazards::traits(static_cast<emu::hazards::Rule>(i));
+    out.push_back({{"id", rule.id},
+                   {"rank", emu::hazards::name(rule.rank)},
+                   {"title", rule.title},
+                   {"fix", rule.fix},
+                   {"source", rule.source},
+                   {"sees", rule.sees},
+                   {"misses", rule.misses}});
+  }
+  std::cout << out.dump(2) << "\n";
+  return 0;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
+  if (count == 2 && std::string(arguments[1]) == "rules") return list_rules();
   const emu::Chip* chip = count == 2 ? emu::find_chip(arguments[1]) : nullptr;
   if (!chip) {
     std::fprintf(stderr, "usage: isa_listing CHIP < forms\n");

@@ -50,6 +50,7 @@ Cluster::Stop Cluster::run(bool admitted) {
     else if (admitted)
       ready_.front()->admitted = true;
     while (true) {
+      if (grid.overdue()) end_overdue();
       if (next_event_ <= clock && !fire_due()) return Stop::needs_admission;
       if (ready_.empty()) {
         if (live_ctas_ == 0 && events_.empty()) return Stop::finished;

@@ -128,8 +128,11 @@ class Cluster {
   uint32_t last_mbarrier = 0;  ///< whose word was asked for last: the one that a mbarrier::Fault is about
   /// Stores the word and, when a phase was completed, wakes who waits for it.
   void mbarrier_store(uint32_t address, uint64_t word, bool phase_completed);
-  /// Remembers who signalled the barrier; `what` is a literal ("arrive", "bytes", "commit").
+  /// Remembers who signals the barrier, before mbarrier_store() has the new word; `what` is a literal ("arrive",
+  /// "bytes", "commit").
   void mbarrier_signal(uint32_t address, const Origin& who, const char* what);
+  /// Remembers that these lanes of a warp of its CTA have asked in vain whether the phase of `parity` is over.
+  void mbarrier_asked(uint32_t address, const Warp& warp, uint32_t lanes, uint32_t parity);
   /// Remembers that these lanes' wait on the barrier has ended.
   void mbarrier_passed(uint32_t address, const Warp& warp, uint32_t lanes);
 
@@ -159,7 +162,8 @@ class Cluster {
   void retire_lanes(Warp& warp, uint32_t lanes);
 
   /// Something happened that another group could notice (used to tell a wait that will end from one that will not).
-  void note_effect() { ++effects_; }
+  void note_effect() { ++effects_, last_effect_ = clock; }
+  uint64_t last_effect() const { return last_effect_; }  ///< clock
   /// The running group read what another cluster, or the host, could change.
   void note_outside_read() { last_outside_read_ = clock; }
   /// For the running group.
@@ -214,6 +218,9 @@ class Cluster {
   Flow return_lanes(Warp& warp, uint32_t lanes, uint32_t reconverge);
   /// Gathers `lanes` of the warp at the running group's pc. True: the running group has them all now. False: it waits.
   bool gather(Warp& warp, uint32_t lanes, WaitKind kind);
+  /// Lanes of a warp wait at instructions that `execute` carries out, in different places, and all that any of them
+  /// waits for are there: they go on behind those. Returns them, or 0.
+  uint32_t meet_elsewhere(Warp& warp, Execute execute);
 
  private:
   struct Event {
@@ -261,6 +268,7 @@ class Cluster {
   void drop_from_joins(Warp& warp, const std::vector<uint32_t>& joins, size_t keep, uint32_t lanes);
   void free_group(Group& group);
   [[noreturn]] void hang();
+  [[noreturn]] void end_overdue();
 
   std::deque<Group*> ready_;
   uint32_t quantum_ = 0;                // instructions that the running group has left before the next one has its turn
@@ -286,6 +294,8 @@ class Cluster {
   Lapse lapse_;
   bool asks_for_event_ = false, event_admitted_ = false;  // it stopped for an operation; the next one may pass
   uint64_t last_outside_read_ = 0;                        // clock
+  uint64_t last_effect_ = 0;                              // clock
+  BarrierHistory::Signal* signalling_ = nullptr;          // whose word mbarrier_store() is given next
   uint32_t live_ctas_ = 0;
   uint32_t missing_warps_ = 0;           // that have not arrived at the cluster barrier
   bool cluster_arrivals_ = false;        // somebody has
@@ -302,6 +312,7 @@ class Cluster {
 struct ClusterFault {
   int error;
   std::string report;
+  bool at_once = false;  ///< whatever others do that would come before it
 };
 
 }  // namespace emu

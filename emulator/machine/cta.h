@@ -49,21 +49,33 @@ struct PairCall {
 
 /// What happened to an mbarrier so far, for reports.
 struct BarrierHistory {
+  /// What one instruction of one warp did to the barrier in one phase.
+  struct InPhase {
+    uint64_t phase = 0, times = 0;
+    uint32_t lanes = 0;  ///< whose; 0 where it was the warp's as a whole
+    int64_t bytes = 0;   ///< expected and not delivered: what it expected, or minus what it brought
+  };
   struct Signal {
     uint32_t source = 0, cta_rank = 0, warp = 0;  ///< instruction that caused it, warp that issued it
     const char* what = "";
     uint64_t times = 0, last_clock = 0;
-    uint64_t phase = 0, times_in_phase = 0;  ///< in which it came last
+    InPhase last = {}, before = {};  ///< the phase in which it came last, and the one before that (times 0: none)
   };
   struct Passed {
     uint32_t cta_rank = 0, warp = 0, lanes = 0;  ///< who has waited
     int64_t ended = 0;                           ///< the phase whose end they saw last; -1: they passed a fresh barrier
+  };
+  /// Lanes of a warp of its CTA that asked in vain, and have not passed since.
+  struct Asked {
+    uint32_t source = 0, warp = 0, lanes = 0, parity = 0;
+    uint64_t since = 0, last = 0, times = 0;  ///< since, last: clock
   };
   uint32_t initialised_by = 0;  ///< the mbarrier.init
   uint64_t phases = 0;          ///< that ended since
   bool invalidated = false;     ///< by mbarrier.inval: the word stays, as on an H200, but is no barrier
   std::vector<Signal> signals = {};
   std::vector<Passed> passed = {};
+  std::vector<Asked> asked = {};
 };
 
 /// Registers that warps of the CTA have given back (setmaxnreg), and who waits for some.

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "emulator/hazards/findings.h"
 #include "emulator/machine/address.h"
 #include "emulator/machine/align.h"
 #include "emulator/machine/code.h"
@@ -61,7 +62,10 @@ const Variable* Module::variable(std::string_view name) const {
 }
 
 Device::Device(const Chip& chip, const Options& options)
-    : chip_(chip), options_(options), memory_(chip.global_memory_bytes) {}
+    : chip_(chip),
+      options_(options),
+      memory_(chip.global_memory_bytes),
+      findings_(std::make_unique<hazards::Findings>()) {}
 Device::~Device() = default;
 
 std::shared_ptr<Module> Device::load(const std::string& ptx, std::string_view identifier,
@@ -221,8 +225,8 @@ std::optional<Fault> Device::launch(const Kernel& kernel, const LaunchConfig& co
       std::max(last_end_ns_, static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()));
   std::optional<Fault> fault = grid.run();
   last_end_ns_ = grid.started_ns + nanoseconds(grid.counters().last_clock);
-  if (fault) findings_.fault(fault->report);
-  if (!options_.check_path.empty()) std::ofstream(options_.check_path) << findings_.json();
+  if (fault) findings_->fault(fault->report);
+  if (!options_.check_path.empty()) std::ofstream(options_.check_path) << findings_->json();
   if (!options_.counters_path.empty()) append_counters(options_.counters_path, grid);
   if (!options_.trace_path.empty()) append_trace(options_.trace_path, grid);
   return fault;

@@ -13,13 +13,15 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/hazards/findings.h"
 #include "emulator/machine/chip.h"
 #include "emulator/machine/device_heap.h"
 #include "emulator/machine/global_memory.h"
 #include "emulator/machine/options.h"
 
 namespace emu {
+namespace hazards {
+class Findings;
+}
 
 struct Dim3 {
   uint32_t x = 1, y = 1, z = 1;
@@ -103,7 +105,7 @@ class Device {
   std::string take_remarks();
 
   /// What the hazard rules have found.
-  hazards::Findings& findings() { return findings_; }
+  hazards::Findings& findings() { return *findings_; }
 
   /// How long so many cycles of the chip's clock take.
   uint64_t nanoseconds(uint64_t cycles) const;
@@ -130,7 +132,7 @@ class Device {
   std::string printed_;
   std::map<std::string, uint64_t> remarks_;
   std::set<std::string> told_;
-  hazards::Findings findings_;
+  std::unique_ptr<hazards::Findings> findings_;
   uint64_t last_end_ns_ = 0;  // when the last grid ended, by %globaltimer
 };
 

@@ -226,13 +226,43 @@ bool Cluster::gather(Warp& warp, uint32_t lanes, WaitKind kind) {
   return true;
 }
 
+uint32_t Cluster::meet_elsewhere(Warp& warp, Execute execute) {
+  for (const auto& first : warp.groups) {
+    const auto waits_there = [&](const Group& group) {
+      return group.state == Group::State::parked && group.wait.kind == WaitKind::lanes &&
+             group.frame->program->code[group.wait.pc].execute == execute;
+    };
+    if (!waits_there(*first)) continue;
+    const uint32_t wanted = first->wait.lanes & warp.live;
+    const auto fellow = [&](const Group& group) {
+      return waits_there(group) && (group.wait.lanes & warp.live) == wanted;
+    };
+    uint32_t here = 0;
+    for (const auto& group : warp.groups)
+      if (fellow(*group)) here |= group->mask;
+    if (wanted & ~here) continue;
+    std::vector<Group*> met;
+    for (const auto& group : warp.groups)
+      if (fellow(*group)) met.push_back(group.get());
+    for (Group* group : met) {
+      group->pc = group->wait.pc + 1;
+      wake(*group);
+    }
+    return wanted;
+  }
+  return 0;
+}
+
 /// Lanes exited: perhaps those that a gathering waited for.
 void Cluster::gathered(Warp& warp, Group& group) {
   Group* running = warp.group;
   warp.group = &group;  // no registers are touched
   WaitKind kind = group.wait.kind;
   uint32_t lanes = kind == WaitKind::aligned ? warp.live : group.wait.lanes;
-  if (gather(warp, lanes, kind)) ready_.push_back(&group);
+  if (gather(warp, lanes, kind))
+    ready_.push_back(&group);
+  else if (kind == WaitKind::lanes && group.frame->program->code[group.wait.pc].meets_elsewhere)
+    meet_elsewhere(warp, group.frame->program->code[group.wait.pc].execute);
   warp.group = running;
 }
 

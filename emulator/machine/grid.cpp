@@ -271,8 +271,11 @@ void Grid::worker() {
       error = std::current_exception();
     }
     lock.lock();
-    if (error) {
-      error_ = error;
+    if (error || (fault && fault->at_once)) {
+      if (error)
+        error_ = error;
+      else if (!fault_)
+        fault_ = Fault{fault->error, std::move(fault->report)};
       stop_ = true;
       changed_.notify_all();
       break;
@@ -289,7 +292,13 @@ void Grid::worker() {
   changed_.notify_all();
 }
 
+bool Grid::overdue() const {
+  const double limit_s = device.options().time_limit_s;
+  return limit_s > 0 && std::chrono::steady_clock::now() - began_ > std::chrono::duration<double>(limit_s);
+}
+
 std::optional<Fault> Grid::run() {
+  began_ = std::chrono::steady_clock::now();
   while (place_next(0)) {
   }
   next_sm_ = next_gpc_ = 0;

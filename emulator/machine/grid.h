@@ -93,6 +93,9 @@ class Grid {
     if (clock > awaited_clock_.load(std::memory_order_relaxed)) wake_waiters();
   }
 
+  /// The launch has run for longer than LADDER_TIME_LIMIT allows.
+  bool overdue() const;
+
   bool stopping() const { return stop_.load(std::memory_order_relaxed); }
 
   uint64_t started_ns = 0;  ///< what %globaltimer said when it started
@@ -145,6 +148,7 @@ class Grid {
   Effects stuck_, stuck_before_, all_stuck_;     // in this round, the one before, and when all last were
   uint64_t passed_to_ = 0;                       // how far time has passed since
   std::chrono::steady_clock::time_point stuck_since_;
+  std::chrono::steady_clock::time_point began_;  // run()
   std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<bool> stop_{false};

@@ -53,6 +53,10 @@ uint64_t State::encode() const {
   return word;
 }
 
+int64_t tx_change(uint64_t before, uint64_t after) {
+  return State::decode(after).tx_bytes - State::decode(before).tx_bytes;
+}
+
 bool plausible(uint64_t word) {
   if (word == 0 || (word & 1) || ((word >> 42) & 1)) return false;
   State state = State::decode(word);

@@ -29,6 +29,10 @@ struct State {
   uint64_t encode() const;
 };
 
+/// By how much the bytes that the barrier misses grow (negative: shrink) as its word becomes another; a phase ends when
+/// it misses none.
+int64_t tx_change(uint64_t before, uint64_t after);
+
 uint64_t init(uint32_t count);       ///< throws Trap unless 1 <= count <= kMaxCount
 bool plausible(uint64_t word);       ///< could a live barrier look like this?
 void need_plausible(uint64_t word);  ///< throws Fault where it could not

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -25,6 +26,16 @@ uint64_t number(const char* name, std::string_view text) {
   if (error != std::errc{} || end != text.data() + text.size())
     throw std::runtime_error(std::string(name) + "=" + std::string(variable(name)) + ": '" + std::string(text) +
                              "' is no whole number, 0 or more");
+  return value;
+}
+
+/// Seconds, with a fraction where one is wanted.
+double seconds(const char* name) {
+  const std::string_view text = variable(name);
+  double value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+  if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0) || !std::isfinite(value))
+    throw std::runtime_error(std::string(name) + "=" + std::string(text) + ": expected seconds, 0 or more");
   return value;
 }
 
@@ -79,6 +90,7 @@ Options Options::from_environment() {
   }
   options.check_path = writable("LADDER_CHECK_FILE");
   options.check = options.check || !options.check_path.empty();
+  if (!variable("LADDER_TIME_LIMIT").empty()) options.time_limit_s = seconds("LADDER_TIME_LIMIT");
   options.counters_path = writable("LADDER_COUNTERS");
   options.trace_path = writable("LADDER_TRACE");
   return options;

@@ -21,6 +21,7 @@ struct Options {
   bool strict = false;        ///< LADDER_STRICT=1
   bool check = false;         ///< LADDER_CHECK=1: hold every access to the hazard rules
   std::string check_path;     ///< LADDER_CHECK_FILE: what they found, as JSON, written anew after every launch
+  double time_limit_s = 0;    ///< LADDER_TIME_LIMIT: how long a launch may run, in the host's time; 0: for ever
   std::string counters_path;  ///< LADDER_COUNTERS: JSON file written after every launch
   std::string trace_path;     ///< LADDER_TRACE: event log of every launch (text, one line an event)
 

@@ -82,6 +82,7 @@ struct Instruction {
   static constexpr uint8_t kWide = 16;    ///< scope .cluster or wider
   static constexpr uint8_t kCopy = 32;    ///< cp.async: nothing that the thread does itself
   bool aligned = false;                   ///< all lanes of the warp must be here together
+  bool meets_elsewhere = false;           ///< bar.warp.sync: its lanes may wait at others like it
   bool visible = false;        ///< other clusters can tell when it happens: admitted in (clock, cluster) order
   bool changes_frame = false;  ///< a call, or a return from one
   bool drains = false;  ///< a register dependency on pending tensor-memory loads is resolved by the instruction itself

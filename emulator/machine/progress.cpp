@@ -194,4 +194,9 @@ void Cluster::hang() {
   throw ClusterFault{static_cast<int>(FaultCode::launch_timeout), report_hang(*this)};
 }
 
+void Cluster::end_overdue() {
+  throw ClusterFault{static_cast<int>(FaultCode::launch_timeout),
+                     report_hang(*this, grid.device.options().time_limit_s), true};
+}
+
 }  // namespace emu

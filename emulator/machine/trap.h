@@ -37,6 +37,12 @@ struct AssertionFailed : Trap {
   std::string lines;
 };
 
+/// The trap instruction: the kernel's own decision.
+struct KernelTrap : Trap {
+  KernelTrap()
+      : Trap(FaultCode::launch_failure, "the kernel executed trap: a check of its own failed", "PTX ISA, trap") {}
+};
+
 /// An instruction, modifier or type that the emulator knows of but does not execute.
 struct Unimplemented : Trap {
   explicit Unimplemented(const std::string& what) : Trap(FaultCode::illegal_instruction, what) {}

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "emulator/hazards/hazards.h"
@@ -67,9 +68,12 @@ Group& Cluster::park(Warp& warp, uint32_t lanes, const Wait& wait, uint32_t resu
   group->pc = resume_pc;
   group->state = Group::State::parked;
   group->ticket = ++tickets_;
+  const bool tries_again = wait.kind == WaitKind::tensor_memory && group->wait.pc == waiting_pc;
+  const uint64_t began = tries_again ? group->wait.began : clock;
   group->wait = wait;
   group->wait.pc = waiting_pc;
   group->wait.since = clock;
+  group->wait.began = began;
   ++warp.counters.parked_waits;
   trace(waiting_origin(*group), traced_wait(wait.kind), {group->mask, wait.address, wait.parity});
   return *group;
@@ -137,7 +141,13 @@ uint64_t Cluster::mbarrier_word(uint32_t address, Access access) {
 }
 
 void Cluster::mbarrier_store(uint32_t address, uint64_t word, bool phase_completed) {
-  std::memcpy(shared(address, 8, Access::write), &word, 8);
+  std::byte* const at = shared(address, 8, Access::write);
+  if (signalling_) {
+    uint64_t before;
+    std::memcpy(&before, at, 8);
+    std::exchange(signalling_, nullptr)->last.bytes += mbarrier::tx_change(before, word);
+  }
+  std::memcpy(at, &word, 8);
   note_effect();
   if (!phase_completed) return;
   Cta& cta = cta_of(address);
@@ -163,20 +173,44 @@ void Cluster::mbarrier_store(uint32_t address, uint64_t word, bool phase_complet
 
 void Cluster::mbarrier_signal(uint32_t address, const Origin& who, const char* what) {
   BarrierHistory& history = cta_of(address).barrier_history[shared_offset(address)];
-  for (auto& signal : history.signals)
-    if (signal.source == who.source && signal.cta_rank == who.cta_rank && signal.warp == who.warp &&
-        signal.what == what) {
-      ++signal.times;
-      signal.last_clock = clock;
-      signal.times_in_phase = signal.phase == history.phases ? signal.times_in_phase + 1 : 1;
-      signal.phase = history.phases;
-      return;
-    }
-  history.signals.push_back({who.source, who.cta_rank, who.warp, what, 1, clock, history.phases, 1});
+  auto known = std::find_if(history.signals.begin(), history.signals.end(), [&](const BarrierHistory::Signal& signal) {
+    return signal.source == who.source && signal.cta_rank == who.cta_rank && signal.warp == who.warp &&
+           signal.what == what;
+  });
+  if (known == history.signals.end())
+    known = history.signals.insert(known, {.source = who.source,
+                                           .cta_rank = who.cta_rank,
+                                           .warp = who.warp,
+                                           .what = what,
+                                           .last = {.phase = history.phases}});
+  if (known->last.phase != history.phases) {
+    known->before = known->last;
+    known->last = {.phase = history.phases};
+  }
+  ++known->times;
+  ++known->last.times;
+  if (who.lane >= 0) known->last.lanes |= 1u << who.lane;
+  known->last_clock = clock;
+  signalling_ = &*known;
+}
+
+void Cluster::mbarrier_asked(uint32_t address, const Warp& warp, uint32_t lanes, uint32_t parity) {
+  std::vector<BarrierHistory::Asked>& asked = cta_of(address).barrier_history[shared_offset(address)].asked;
+  const uint32_t source = origin(warp).source;
+  auto known = std::find_if(asked.begin(), asked.end(), [&](const BarrierHistory::Asked& other) {
+    return other.source == source && other.warp == warp.index && other.lanes == lanes && other.parity == parity;
+  });
+  if (known == asked.end())
+    known =
+        asked.insert(known, {.source = source, .warp = warp.index, .lanes = lanes, .parity = parity, .since = clock});
+  known->last = clock;
+  ++known->times;
 }
 
 void Cluster::mbarrier_passed(uint32_t address, const Warp& warp, uint32_t lanes) {
   BarrierHistory& history = cta_of(address).barrier_history[shared_offset(address)];
+  std::erase_if(history.asked,
+                [&](const BarrierHistory::Asked& asked) { return asked.warp == warp.index && (asked.lanes & lanes); });
   const int64_t ended = static_cast<int64_t>(history.phases) - 1;
   for (auto& passed : history.passed)
     if (passed.cta_rank == warp.cta.rank && passed.warp == warp.index && passed.lanes == lanes) {

@@ -64,6 +64,7 @@ struct Wait {
   uint32_t parity = 0;         ///< mbarrier: 0 or 1
   uint32_t lanes = 0;          ///< lanes, aligned: the mask that must gather
   uint64_t since = 0;          ///< virtual clock
+  uint64_t began = 0;          ///< the same, but of the first of several tries (tcgen05.alloc)
   Slot result = Slot::none();  ///< predicate that says whether the wait succeeded (try_wait)
   bool bounded = false;        ///< returns false after the time limit (try_wait)
   bool for_peer = false;       ///< tensor_memory: for the pair's other CTA, which must call too
@@ -163,6 +164,12 @@ class Warp {
     uint64_t shown = 0, number = 0;
   };
   std::map<uint32_t, TensorCoreWork> tensor_core_work;
+  /// By lane: MMAs that it has issued since its last tcgen05.commit, and the instruction of the last, for reports.
+  struct Uncommitted {
+    uint64_t mmas = 0;
+    uint32_t source = 0;
+  };
+  std::array<Uncommitted, 32> uncommitted{};
   std::shared_ptr<Warpgroup> warpgroup;  ///< once it has executed a wgmma
   bool registers_held = false;           ///< the tensor core has some of its registers (wgmma)
   uint32_t registers_per_thread = 0;     ///< since its last setmaxnreg; 0: as at its start

@@ -20,11 +20,11 @@ std::string short_path(const std::string& path) {
   return before == std::string::npos ? path : path.substr(before + 1);
 }
 
+}  // namespace
+
 std::string plural(int64_t count, const char* one) {
   return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
 }
-
-}  // namespace
 
 std::string describe_location(const Location& location) {
   if (location.kernel.line == 0)
@@ -33,6 +33,11 @@ std::string describe_location(const Location& location) {
   if (location.wrapper.file != location.kernel.file || location.wrapper.line != location.kernel.line)
     text += fmt::format(" (in {}:{})", short_path(location.wrapper.file), location.wrapper.line);
   return text;
+}
+
+std::string describe_line(const Location& location) {
+  if (location.kernel.line == 0) return fmt::format("PTX line {}", location.ptx_line);
+  return fmt::format("{}:{}", short_path(location.kernel.file), location.kernel.line);
 }
 
 std::string describe_rank(const Cta& cta) {
@@ -58,38 +63,6 @@ std::string describe_shared(const Grid& grid, uint32_t offset) {
   if (offset >= dynamic && offset < grid.window_bytes())
     return fmt::format("dynamic shared memory + {:#x}", offset - dynamic);
   return fmt::format("shared address {:#x}", offset);
-}
-
-std::string describe_mbarrier(const Cluster& cluster, uint32_t address, const std::string& new_line) {
-  const Cta& cta = *cluster.ctas[shared_rank(address)];
-  uint32_t offset = shared_offset(address);
-  auto found = cta.barrier_history.find(offset);
-  if (found == cta.barrier_history.end()) return "nobody has initialised it";
-  const BarrierHistory& history = found->second;
-  uint64_t word;
-  std::memcpy(&word, cta.window.data() + offset, 8);
-  std::string text = history.invalidated ? "it was invalidated" : "its memory was overwritten";
-  if (!history.invalidated && mbarrier::plausible(word)) {
-    mbarrier::State state = mbarrier::State::decode(word);
-    text = fmt::format("phase {} is running, of parity {}, ", history.phases, state.parity);
-    if (state.pending == 0 && state.tx_bytes == 0) {
-      text += "nothing missing";
-    } else {
-      text += fmt::format("{} of {} missing", state.pending, plural(state.expected, "arrival"));
-      if (state.tx_bytes > 0) text += fmt::format(", {} bytes missing", state.tx_bytes);
-      if (state.tx_bytes < 0) text += fmt::format(", {} bytes more than were expected", -state.tx_bytes);
-    }
-  }
-  std::string initialised = describe_location(cluster.grid.location(history.initialised_by));
-  if (history.signals.empty())
-    return fmt::format("{}{}nobody has signalled it since its mbarrier.init, {}", text, new_line, initialised);
-  text += fmt::format("{}initialised: {}", new_line, initialised);
-  for (const auto& signal : history.signals)
-    text += fmt::format("{}signalled so far: {}, {}warp {}, {} ({}, last at cycle {})", new_line, signal.what,
-                        cluster.ctas.size() > 1 ? fmt::format("CTA {}, ", signal.cta_rank) : "", signal.warp,
-                        describe_location(cluster.grid.location(signal.source)),
-                        plural(static_cast<int64_t>(signal.times), "time"), signal.last_clock);
-  return text;
 }
 
 std::vector<std::string> describe_calls(const Cluster& cluster, const Frame& innermost) {
@@ -121,7 +94,7 @@ std::vector<std::string> describe_calls(const Cluster& cluster, const Frame& inn
   return chain;
 }
 
-std::string report_trap(const Cluster& cluster, const Origin& who, const Trap& trap) {
+std::string report_trap(Cluster& cluster, const Origin& who, const Trap& trap) {
   const Program& program = cluster.grid.program;
   const Cta& cta = *cluster.ctas[who.cta_rank];
   std::string first;
@@ -143,6 +116,8 @@ std::string report_trap(const Cluster& cluster, const Origin& who, const Trap& t
           cluster.grid.code().module().function_of(group->frame->program->first_source))
     for (const std::string& call : describe_calls(cluster, *group->frame))
       text += fmt::format("=========     {}\n", call);
+  if (dynamic_cast<const KernelTrap*>(&trap) || dynamic_cast<const AssertionFailed*>(&trap))
+    text += report_given_up(cluster, *cta.warps[who.warp]);
   if (!trap.source.empty()) text += fmt::format("=========     rule: {}\n", trap.source);
   return text;
 }

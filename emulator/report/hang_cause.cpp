@@ -1,14 +1,17 @@
-// What most likely keeps a wait on an mbarrier from ending: a guess, from what the barrier and its waiters have seen.
+// What most likely keeps a wait on an mbarrier from ending: a guess, from what the barrier, its like and its waiters
+// have seen.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <string_view>
 
 #include "emulator/machine/grid.h"
 #include "emulator/machine/mbarrier.h"
 #include "emulator/report/fault_report.h"
+#include "emulator/report/stuck.h"
 
 namespace emu {
 namespace {
@@ -17,6 +20,9 @@ using Signal = BarrierHistory::Signal;
 
 bool is_copy(const Signal& signal) {
   return signal.what == std::string_view(mbarrier::kBytesOfACopy);
+}
+bool is_commit(const Signal& signal) {
+  return signal.what == std::string_view("tcgen05.commit");
 }
 
 std::string who(const Cluster& cluster, const Signal& signal) {
@@ -30,10 +36,31 @@ std::string list(const Cluster& cluster, const std::vector<const Signal*>& signa
   return text;
 }
 
+/// The barrier that a wait is for, where it is one.
+struct Barrier {
+  const Cta* cta = nullptr;
+  uint32_t offset = 0;
+  const BarrierHistory* history = nullptr;
+  mbarrier::State state = {};
+  explicit operator bool() const { return history; }
+};
+
+Barrier barrier_of(const Cluster& cluster, uint32_t address) {
+  const Cta& cta = *cluster.ctas[shared_rank(address)];
+  const uint32_t offset = shared_offset(address);
+  const auto found = cta.barrier_history.find(offset);
+  if (found == cta.barrier_history.end() || found->second.invalidated) return {};
+  uint64_t word;
+  std::memcpy(&word, cta.window.data() + offset, 8);
+  if (!mbarrier::plausible(word)) return {};
+  return {&cta, offset, &found->second, mbarrier::State::decode(word)};
+}
+
 /// Whether the group loads next: bytes are announced, or copied by TMA, before anything else signals a barrier.
-bool loads_next(const Cluster& cluster, const Group& group) {
-  const std::vector<Instruction>& code = group.frame->program->code;
-  for (size_t i = group.wait.pc; i < code.size(); ++i) {
+bool loads_next(const Cluster& cluster, const BarrierWait& wait) {
+  if (!wait.program) return false;
+  const std::vector<Instruction>& code = wait.program->code;
+  for (size_t i = wait.pc; i < code.size(); ++i) {
     const std::string& text = cluster.grid.text(code[i].source);
     if (text.find("complete_tx") != std::string::npos || text.find("expect_tx") != std::string::npos) return true;
     if (text.find("mbarrier.arrive") != std::string::npos || text.starts_with("tcgen05.commit") ||
@@ -44,13 +71,13 @@ bool loads_next(const Cluster& cluster, const Group& group) {
 }
 
 /// The waiter itself asks for the wrong phase.
-std::string lost_count(const BarrierHistory& history, const Group& group) {
+std::string lost_count(const BarrierHistory& history, const BarrierWait& wait) {
   const BarrierHistory::Passed* seen = nullptr;
   for (const auto& passed : history.passed)
-    if (passed.cta_rank == group.warp->cta.rank && passed.warp == group.warp->index && (passed.lanes & group.mask) &&
+    if (passed.cta_rank == wait.warp.cta.rank && passed.warp == wait.warp.index && (passed.lanes & wait.lanes) &&
         (!seen || passed.ended > seen->ended))
       seen = &passed;
-  const uint32_t parity = group.wait.parity;
+  const uint32_t parity = wait.parity;
   const auto running = static_cast<int64_t>(history.phases);
   if (!seen) {
     if (running == 0 || (running == 1 && parity == 1))
@@ -73,14 +100,97 @@ std::string lost_count(const BarrierHistory& history, const Group& group) {
   return "";
 }
 
-std::string bytes_cause(const BarrierHistory& history, int64_t missing) {
-  if (missing < 0)
-    return fmt::format(
-        "expect_tx announces {} bytes fewer than the copies bring: it must be the sum of their boxes, what "
-        "lies outside the tensor too",
-        -missing);
+/// Signals of barriers at the same offset in other CTAs, by instructions of warps that have not signalled this one in
+/// its running phase: they leave its CTA out.
+std::vector<std::pair<uint32_t, const Signal*>> left_out_by_peers(const Cluster& cluster, const Barrier& barrier) {
+  std::vector<std::pair<uint32_t, const Signal*>> out;  // whose barrier, by whom
+  for (const auto& cta : cluster.ctas) {
+    if (cta.get() == barrier.cta) continue;
+    const auto found = cta->barrier_history.find(barrier.offset);
+    if (found == cta->barrier_history.end()) continue;
+    for (const Signal& signal : found->second.signals) {
+      const bool here = std::ranges::any_of(barrier.history->signals, [&](const Signal& own) {
+        return own.source == signal.source && own.cta_rank == signal.cta_rank && own.warp == signal.warp;
+      });
+      if (!here) out.emplace_back(cta->rank, &signal);
+    }
+  }
+  return out;
+}
+
+/// What peers' instructions bring to the same barrier of other CTAs and not here. Of copies: with as many bytes as are
+/// missing.
+std::string mask_cause(const Cluster& cluster, const Barrier& barrier, bool copies) {
+  std::set<uint32_t> issuers, reached;
+  const Signal* one = nullptr;
+  for (const auto& [rank, signal] : left_out_by_peers(cluster, barrier)) {
+    if (is_copy(*signal) != copies || (one && one->source != signal->source)) continue;
+    if (copies && -signal->last.bytes != barrier.state.tx_bytes * static_cast<int64_t>(signal->last.times)) continue;
+    // An arrival of a CTA at its own barrier says nothing of others', but for a commit where several are counted.
+    if (!copies && rank == signal->cta_rank && (!is_commit(*signal) || barrier.state.expected == 1)) continue;
+    one = signal;
+    issuers.insert(signal->cta_rank);
+    reached.insert(rank);
+  }
+  if (!one || (!copies && static_cast<int64_t>(issuers.size()) < barrier.state.pending)) return "";
+  auto ranks = [](const std::set<uint32_t>& set) {
+    std::string text;
+    for (uint32_t rank : set) text += (text.empty() ? "" : ", ") + std::to_string(rank);
+    return text;
+  };
+  // Those that have not issued it anywhere could be what is missing just as well.
+  std::set<uint32_t> idle;
+  for (const auto& cta : cluster.ctas) idle.insert(cta->rank);
+  for (const auto& cta : cluster.ctas)
+    if (const auto found = cta->barrier_history.find(barrier.offset); found != cta->barrier_history.end())
+      for (const Signal& signal : found->second.signals)
+        if (same_statement(cluster, signal.source, one->source)) idle.erase(signal.cta_rank);
+  std::string text = fmt::format("{} of CTA {} at {} {} {} of CTA {} and not of CTA {}",
+                                 copies ? "the copy" : one->what, ranks(issuers), place(cluster, one->source),
+                                 copies ? fmt::format("brings {} bytes to", barrier.state.tx_bytes) : "arrives at",
+                                 describe_shared(cluster.grid, barrier.offset), ranks(reached), barrier.cta->rank);
+  if (copies || is_commit(*one)) text += ": its mask leaves that CTA out";
+  if (!idle.empty()) text += fmt::format(", or CTA {} should issue it, too", ranks(idle));
+  if (!copies) text += ", or mbarrier.init counts too many";
+  return text;
+}
+
+/// What came in the phase before comes by another instruction now, of the same warp.
+bool replaced(const BarrierHistory& history, const Signal& before) {
+  return std::ranges::any_of(history.signals, [&](const Signal& now) {
+    return now.last.phase == history.phases && now.cta_rank == before.cta_rank && now.warp == before.warp &&
+           now.what == std::string_view(before.what) && (before.last.lanes & ~now.last.lanes) == 0 &&
+           (!is_copy(now) || now.last.bytes == before.last.bytes);
+  });
+}
+
+std::string bytes_cause(const Cluster& cluster, const Barrier& barrier) {
+  const int64_t missing = barrier.state.tx_bytes;
+  const BarrierHistory& history = *barrier.history;
+  // A copy that came in the phase before, with as many bytes as are missing now.
+  for (const Signal& signal : history.signals)
+    if (is_copy(signal) && signal.last.phase + 1 == history.phases && -signal.last.bytes == missing &&
+        !replaced(history, signal))
+      return fmt::format("the copy at {} brought {} bytes in phase {} and none in this one; warp {} {}",
+                         place(cluster, signal.source), missing, history.phases - 1, signal.warp,
+                         where_now(cluster, signal.cta_rank, signal.warp, signal.last.lanes));
+  if (std::string mask = mask_cause(cluster, barrier, true); !mask.empty()) return mask;
+  // What the warp that announced them has copied to another barrier since then.
+  const Signal* expects = nullptr;
+  for (const Signal& signal : history.signals)
+    if (signal.last.phase == history.phases && signal.last.bytes > 0) expects = &signal;
+  if (expects)
+    for (const auto& [offset, other] : barrier.cta->barrier_history) {
+      if (offset == barrier.offset) continue;
+      for (const Signal& signal : other.signals)
+        if (is_copy(signal) && signal.warp == expects->warp && signal.cta_rank == expects->cta_rank &&
+            signal.last_clock >= expects->last_clock && -signal.last.bytes >= missing &&
+            other.phases == signal.last.phase)
+          return fmt::format("the copy at {} tells another barrier, {}", place(cluster, signal.source),
+                             describe_shared(cluster.grid, offset));
+    }
   const bool some = std::any_of(history.signals.begin(), history.signals.end(), [&](const Signal& signal) {
-    return is_copy(signal) && signal.phase == history.phases;
+    return is_copy(signal) && signal.last.phase == history.phases;
   });
   return some ? fmt::format("expect_tx announces {} bytes more than the copies bring, or one of them goes elsewhere",
                             missing)
@@ -88,43 +198,137 @@ std::string bytes_cause(const BarrierHistory& history, int64_t missing) {
                 "barrier";
 }
 
-std::string arrivals_cause(const Cluster& cluster, const BarrierHistory& history, const Group& group,
-                           const mbarrier::State& state) {
+/// MMAs that no commit tracks, where a commit could have been what is missing.
+std::string missing_commit(const Cluster& cluster, const Barrier& barrier) {
+  const BarrierHistory& history = *barrier.history;
+  const bool by_commits = std::ranges::any_of(history.signals, is_commit);
+  if (!by_commits && !history.signals.empty()) return "";
+  for (const auto& cta : cluster.ctas)
+    for (const auto& warp : cta->warps)
+      for (uint32_t lane = 0; lane < kLanes; ++lane) {
+        const Warp::Uncommitted& left = warp->uncommitted[lane];
+        if (left.mmas == 0) continue;
+        return fmt::format(
+            "{}warp {}, lane {} has issued {} tcgen05.mma, the last at {}, and no tcgen05.commit since: "
+            "nothing tells when they are done",
+            cluster.ctas.size() > 1 ? fmt::format("CTA {}, ", cta->rank) : "", warp->index, lane, left.mmas,
+            place(cluster, left.source));
+      }
+  return "";
+}
+
+/// The shared variable that holds an offset; nullptr for dynamic shared memory.
+const SharedVariable* variable_at(const Cluster& cluster, uint32_t offset) {
+  for (const SharedVariable& variable : cluster.grid.program.shared_variables)
+    if (!variable.dynamic && offset >= variable.offset && offset < variable.offset + variable.bytes) return &variable;
+  return nullptr;
+}
+
+/// Nobody has ever signalled the barrier: who signals its like.
+std::string signals_go_elsewhere(const Cluster& cluster, const Barrier& barrier) {
+  const SharedVariable* own = variable_at(cluster, barrier.offset);
+  const Signal *of_array = nullptr, *commit = nullptr;
+  uint32_t array_at = 0, commit_at = 0;
+  for (const auto& [offset, other] : barrier.cta->barrier_history) {
+    if (offset == barrier.offset) continue;
+    const SharedVariable* variable = variable_at(cluster, offset);
+    const bool alike = own ? variable == own : !variable && other.initialised_by == barrier.history->initialised_by;
+    for (const Signal& signal : other.signals) {
+      if (is_copy(signal)) continue;
+      if (alike && (!of_array || signal.last_clock > of_array->last_clock)) of_array = &signal, array_at = offset;
+      if (is_commit(signal) && (!commit || signal.last_clock > commit->last_clock))
+        commit = &signal, commit_at = offset;
+    }
+  }
+  const Signal* one = of_array ? of_array : commit;
+  if (!one) return "";
+  return fmt::format("{} at {} signals {} and never this one", who(cluster, *one), place(cluster, one->source),
+                     describe_shared(cluster.grid, of_array ? array_at : commit_at));
+}
+
+/// Nobody has ever arrived here, but at the same barrier of other CTAs somebody has of their own.
+std::string others_arrive_at_their_own(const Cluster& cluster, const Barrier& barrier) {
+  if (!std::ranges::all_of(barrier.history->signals, is_copy)) return "";
+  for (const auto& cta : cluster.ctas) {
+    const auto found = cta->barrier_history.find(barrier.offset);
+    if (cta.get() == barrier.cta || found == cta->barrier_history.end()) continue;
+    for (const Signal& signal : found->second.signals)
+      if (!is_copy(signal) && signal.cta_rank == cta->rank)
+        return fmt::format("CTA {} arrives at its own with {} at {}; CTA {} has not", cta->rank, signal.what,
+                           place(cluster, signal.source), barrier.cta->rank);
+  }
+  return "";
+}
+
+/// Who took part in the phase before and not in this one, and where they are.
+std::string took_part_before(const Cluster& cluster, const std::vector<const Signal*>& left_out, uint64_t phase) {
+  std::string text = fmt::format("{} took part in phase {} and not in this one", list(cluster, left_out), phase);
+  std::set<std::string> places;
+  for (const Signal* signal : left_out)
+    places.insert(where_now(cluster, signal->cta_rank, signal->warp, signal->last.lanes));
+  if (places.size() == 1) text += fmt::format("; {} {}", left_out.size() == 1 ? "it" : "each", *places.begin());
+  return text;
+}
+
+std::string arrivals_cause(const Cluster& cluster, const Barrier& barrier) {
+  const BarrierHistory& history = *barrier.history;
   std::vector<const Signal*> come, left_out;
+  const Signal* fewer_lanes = nullptr;
   for (const Signal& signal : history.signals) {
     if (is_copy(signal)) continue;
-    if (signal.phase == history.phases) come.push_back(&signal);
-    if (signal.phase + 1 == history.phases) left_out.push_back(&signal);
+    if (signal.last.phase == history.phases) come.push_back(&signal);
+    if (signal.last.phase + 1 == history.phases && !replaced(history, signal)) left_out.push_back(&signal);
+    if (signal.last.phase == history.phases && signal.before.phase + 1 == history.phases && signal.before.times &&
+        (signal.before.lanes & ~signal.last.lanes))
+      fewer_lanes = &signal;
   }
-  if (!come.empty() && !left_out.empty())
-    return fmt::format("{} took part in phase {} and not in this one", list(cluster, left_out), history.phases - 1);
-  if (!come.empty())
+  if (!left_out.empty()) return took_part_before(cluster, left_out, history.phases - 1);
+  if (fewer_lanes) {
+    const uint32_t lanes = fewer_lanes->before.lanes & ~fewer_lanes->last.lanes;
     return fmt::format(
-        "{} of {} arrivals have come, by {}: somebody does not arrive (a CTA that a commit's mask leaves out, "
-        "a role that skips it), or mbarrier.init counts too many",
-        state.expected - state.pending, state.expected, list(cluster, come));
-  if (history.signals.empty() && history.passed.empty() && group.wait.parity == 0 && loads_next(cluster, group))
-    return "it loads next, so it waits for a buffer to be free; a fresh barrier is in phase 0, and a wait that is to "
-           "pass "
-           "there must ask for parity 1";
-  return "";
+        "lanes {:#010x} of warp {} took part in phase {} and not in this one, with {} at {}; the first of them {}",
+        lanes, fewer_lanes->warp, history.phases - 1, fewer_lanes->what, place(cluster, fewer_lanes->source),
+        where_now(cluster, fewer_lanes->cta_rank, fewer_lanes->warp, lanes));
+  }
+  if (std::string mask = mask_cause(cluster, barrier, false); !mask.empty()) return mask;
+  if (!come.empty())
+    return fmt::format("{} of {} arrivals have come, by {}: somebody does not arrive, or mbarrier.init counts too many",
+                       barrier.state.expected - barrier.state.pending, barrier.state.expected, list(cluster, come));
+  if (std::string cause = others_arrive_at_their_own(cluster, barrier); !cause.empty()) return cause;
+  return history.signals.empty() ? signals_go_elsewhere(cluster, barrier) : "";
 }
 
 }  // namespace
 
-std::string likely_cause(const Cluster& cluster, const Group& group) {
-  const Cta& cta = *cluster.ctas[shared_rank(group.wait.address)];
-  const uint32_t offset = shared_offset(group.wait.address);
-  const auto found = cta.barrier_history.find(offset);
-  if (found == cta.barrier_history.end() || found->second.invalidated) return "";
-  uint64_t word;
-  std::memcpy(&word, cta.window.data() + offset, 8);
-  if (!mbarrier::plausible(word)) return "";
-  const mbarrier::State state = mbarrier::State::decode(word);
-  const BarrierHistory& history = found->second;
-  if (std::string cause = lost_count(history, group); !cause.empty()) return cause;
-  if (state.pending == 0 && state.tx_bytes != 0) return bytes_cause(history, state.tx_bytes);
-  return arrivals_cause(cluster, history, group, state);
+std::string own_mistake(const Cluster& cluster, const BarrierWait& wait) {
+  const Barrier barrier = barrier_of(cluster, wait.address);
+  if (!barrier) return "";
+  if (std::string cause = lost_count(*barrier.history, wait); !cause.empty()) return cause;
+  if (barrier.state.tx_bytes < 0 && barrier.state.pending == 0)
+    return fmt::format(
+        "expect_tx announces {} bytes fewer than the copies bring: it must be the sum of their boxes, what "
+        "lies outside the tensor too",
+        -barrier.state.tx_bytes);
+  return "";
+}
+
+std::string waits_in_first_round(const Cluster& cluster, const BarrierWait& wait) {
+  const Barrier barrier = barrier_of(cluster, wait.address);
+  if (!barrier || !barrier.history->signals.empty() || !barrier.history->passed.empty() || wait.parity != 0 ||
+      !loads_next(cluster, wait))
+    return "";
+  return "it loads next, so it waits for a buffer to be free; a fresh barrier is in phase 0, and a wait that is to "
+         "pass "
+         "there must ask for parity 1";
+}
+
+std::string missing_signal(const Cluster& cluster, const BarrierWait& wait) {
+  const Barrier barrier = barrier_of(cluster, wait.address);
+  if (!barrier) return "";
+  if (std::string cause = waits_in_first_round(cluster, wait); !cause.empty()) return cause;
+  if (barrier.state.pending == 0 && barrier.state.tx_bytes > 0) return bytes_cause(cluster, barrier);
+  if (std::string cause = missing_commit(cluster, barrier); !cause.empty()) return cause;
+  return arrivals_cause(cluster, barrier);
 }
 
 }  // namespace emu

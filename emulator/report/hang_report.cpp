@@ -1,217 +1,217 @@
-// The hang report: every group of lanes that waits, where, for what, what is missing, and who has signalled it before.
+// The hang report: who waits, where, since when, for what, what is missing, who has signalled it before, the likely
+// cause; then those that only wait for others that wait.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <map>
 
-#include "emulator/isa/warpgroup.h"
 #include "emulator/machine/grid.h"
 #include "emulator/report/fault_report.h"
+#include "emulator/report/stuck.h"
 
 namespace emu {
 namespace {
 
-std::string lanes_text(uint32_t mask, uint32_t live) {
-  if (mask == kAllLanes || (mask == live && std::popcount(live) > 1)) return "all lanes";
-  if (std::popcount(mask) == 1) return fmt::format("lane {}", std::countr_zero(mask));
-  return fmt::format("lanes {:#010x}", mask);
+constexpr size_t kMostRoots = 3;  // of which everything is said
+
+/// "warp 1, lane 0 would signal it at F:105".
+std::string helper_text(const Cluster& cluster, const std::vector<Stuck>& all, const Stuck& stuck,
+                        const Stuck::Helper& helper) {
+  const Stuck& other = all[helper.stuck];
+  const bool is_word = !stuck.wanted.empty() && stuck.wanted[0].kind == Wanted::Kind::word;
+  const std::string name = other.cta == stuck.cta ? helper.who : fmt::format("CTA {}, {}", other.cta->rank, helper.who);
+  if (helper.source == Stuck::Helper::kNowhere) return name;
+  return fmt::format("{} would {} it at {}", name, is_word ? "write" : "signal", place(cluster, helper.source));
 }
 
-/// "warps 0-3, all lanes; warp 4, lane 0": neighbours with the same lanes are told together.
-std::string who_text(const std::vector<std::pair<uint32_t, std::string>>& who) {
+/// Everything about one that nobody else would help.
+std::string root_text(const Cluster& cluster, const std::vector<Stuck>& all, const Stuck& stuck, bool for_ever) {
+  std::string text =
+      fmt::format("=========       {}{}at {}: {}, since cycle {}", who(stuck), kInto,
+                  describe_location(cluster.grid.location(stuck.source)), cluster.grid.text(stuck.source), stuck.since);
+  for (const std::string& call : stuck.calls) text += kInto + call;
+  const Group& group = *stuck.groups[0];
+  const bool for_barrier = !stuck.wanted.empty() && stuck.wanted[0].kind == Wanted::Kind::mbarrier;
+  if (stuck.loops) text += kInto + describe_loop(cluster, stuck, for_ever);
+  if (for_barrier)
+    text += kInto + describe_mbarrier_wait(cluster, stuck.wanted[0]);
+  else if (!stuck.loops)
+    text += kInto + describe_wait(cluster, group);
+  if (!stuck.cause.empty()) text += std::string(kDeeper) + "likely: " + stuck.cause;
+  if (!for_ever) return text + "\n";
+  if (!stuck.helpers.empty()) {
+    text += std::string(kDeeper) + helper_text(cluster, all, stuck, stuck.helpers[0]) +
+            (stuck.helpers[0].source == Stuck::Helper::kNowhere ? " waits" : ", and waits") + " itself, see below";
+  } else if (!stuck.wanted.empty() && stuck.nobody && stuck.cause.empty()) {
+    const char* what = for_barrier ? "signal" : "write";
+    text += stuck.itself != Stuck::Helper::kNowhere && for_barrier
+                ? fmt::format("{}it would {} it itself, at {}, behind this wait; nobody else would", kDeeper, what,
+                              place(cluster, stuck.itself))
+                : fmt::format("{}nobody who still runs would {} it, whatever waits end", kDeeper, what);
+  }
+  return text + "\n";
+}
+
+/// One that waits for others that wait.
+std::string follower_text(const Cluster& cluster, const std::vector<Stuck>& all, const Stuck& stuck) {
+  const bool for_barrier = !stuck.wanted.empty() && stuck.wanted[0].kind == Wanted::Kind::mbarrier;
   std::string text;
-  for (size_t first = 0, end; first < who.size(); first = end) {
+  if (for_barrier) {
+    const auto address = static_cast<uint32_t>(stuck.wanted[0].address);
+    const Cta& cta = *cluster.ctas[shared_rank(address)];
+    const auto found = cta.barrier_history.find(shared_offset(address));
+    text = fmt::format("{} {}, phase {}", stuck.loops ? "asks for" : "waits for", describe_shared(cluster, address),
+                       found == cta.barrier_history.end() ? 0 : found->second.phases);
+  } else {
+    text = stuck.loops ? describe_loop(cluster, stuck, true) : describe_wait(cluster, *stuck.groups[0]);
+  }
+  const Stuck::Helper& helper = stuck.helpers[0];
+  const bool comes = helper.source == Stuck::Helper::kNowhere;
+  return fmt::format("{}{} {}{} itself", text, comes ? ";" : ":", helper_text(cluster, all, stuck, helper),
+                     comes ? " waits" : ", and waits");
+}
+
+/// `text` said of any CTA: what it has is its own.
+std::string of_own_cta(std::string text, uint32_t rank) {
+  const std::string named = fmt::format(" of CTA {} in the cluster", rank);
+  for (size_t at = text.find(named); at != std::string::npos; at = text.find(named))
+    text.replace(at, named.size(), " of its CTA");
+  return text;
+}
+
+/// "0-3, 6".
+std::string ranks_text(const std::vector<uint32_t>& ranks) {
+  std::string text;
+  for (size_t first = 0, end; first < ranks.size(); first = end) {
     end = first + 1;
-    while (end < who.size() && who[end].first == who[end - 1].first + 1 && who[end].second == who[first].second) ++end;
-    text += text.empty() ? "" : "; ";
-    text += end - first == 1 ? fmt::format("warp {}, {}", who[first].first, who[first].second)
-                             : fmt::format("warps {}-{}, {}", who[first].first, who[end - 1].first, who[first].second);
+    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
+    text += text.empty() ? "" : ", ";
+    text += end - first == 1 ? fmt::format("{}", ranks[first]) : fmt::format("{}-{}", ranks[first], ranks[end - 1]);
   }
   return text;
 }
 
-bool asks_in_a_loop(const Cluster& cluster) {
-  for (const auto& cta : cluster.ctas)
-    for (const auto& warp : cta->warps)
-      for (const auto& group : warp->groups)
-        if (group->state == Group::State::ready) return true;
-  return false;
-}
-
-/// A group that runs for ever: what the loop around its pc reads.
-std::string describe_loop(const Cluster& cluster, const Group& group) {
-  const std::vector<Instruction>& code = group.frame->program->code;
-  // The loop ends at the first branch behind the pc that leads back to it or before it.
-  size_t end = group.pc, begin = group.pc;
-  for (; end < code.size(); ++end)
-    if (cluster.grid.text(code[end].source).starts_with("bra") && code[end].target <= group.pc) {
-      begin = code[end].target;
-      break;
-    }
-  std::string asked;
-  if (end < code.size())
-    for (size_t i = begin; i <= end; ++i) {
-      const std::string& text = cluster.grid.text(code[i].source);
-      if (!text.starts_with("ld.") && !text.starts_with("atom.") && text.find("test_wait") == std::string::npos)
-        continue;
-      asked += fmt::format("{}{} at {}", asked.empty() ? "" : ", ", text,
-                           describe_location(cluster.grid.location(code[i].source)));
-    }
-  return "runs a loop that changes nothing" + (asked.empty() ? "" : ", and asks again and again: " + asked);
-}
-
-std::string describe_mbarrier_wait(const Cluster& cluster, const Group& group) {
-  const Wait& wait = group.wait;
-  const std::string cause = likely_cause(cluster, group);
-  return fmt::format("waits for {}: the phase of parity {} to end; {}{}{}", describe_shared(cluster, wait.address),
-                     wait.parity, describe_mbarrier(cluster, wait.address, "\n=========           "),
-                     cause.empty() ? "" : "\n=========           likely: ", cause);
-}
-
-std::string describe_barrier(const Cta& cta, const Wait& wait) {
-  const NamedBarrier& barrier = cta.barriers[wait.address];
-  uint32_t wanted = barrier.everyone ? cta.live_threads() : barrier.wanted;
-  std::string missing;
-  for (const auto& warp : cta.warps) {
-    bool here = false;
-    for (const auto& waiter : barrier.waiting) here = here || waiter.group->warp == warp.get();
-    if (!here && warp->live) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", warp->index);
+/// What makes a root the same as another CTA's: the place, the barrier's name and state.
+std::string likeness(const Cluster& cluster, const Stuck& stuck) {
+  std::string text = fmt::format("{} {} ", stuck.who, stuck.source);
+  for (const Wanted& wanted : stuck.wanted) {
+    const uint32_t offset = shared_offset(static_cast<uint32_t>(wanted.address));
+    uint64_t word = 0;
+    if (wanted.kind == Wanted::Kind::mbarrier)
+      std::memcpy(&word, cluster.ctas[shared_rank(static_cast<uint32_t>(wanted.address))]->window.data() + offset, 8);
+    text += fmt::format("{:x} {:x} ", wanted.kind == Wanted::Kind::mbarrier ? offset : wanted.address, word);
   }
-  return fmt::format("waits at barrier {}: {} of {} threads have arrived; warps not waiting there: {}", wait.address,
-                     barrier.arrived, wanted, missing.empty() ? "none" : missing);
+  return stuck.wanted.empty() ? text + of_own_cta(describe_wait(cluster, *stuck.groups[0]), stuck.cta->rank) : text;
 }
 
-/// Which warps the barrier misses, CTA by CTA.
-std::string describe_cluster_barrier(const Cluster& cluster) {
-  std::string missing;
-  for (const auto& cta : cluster.ctas) {
-    std::string warps;
-    for (const auto& warp : cta->warps)
-      if (!cluster.arrived_at_cluster_barrier(*warp))
-        warps += fmt::format("{}{}", warps.empty() ? "" : ", ", warp->index);
-    if (!warps.empty()) missing += fmt::format("{}CTA {} (warps {})", missing.empty() ? "" : ", ", cta->rank, warps);
+/// One of too many roots.
+std::string short_root_text(const Cluster& cluster, const Stuck& stuck) {
+  const std::string wait = short_wait(cluster, *stuck.groups[0]);
+  return fmt::format("=========       {} at {}, since cycle {}{}{}{}\n", who(stuck), place(cluster, stuck.source),
+                     stuck.since, kInto, wait, stuck.cause.empty() ? "" : "; likely: " + stuck.cause);
+}
+
+std::string roots_text(const Cluster& cluster, const std::vector<Stuck>& all, bool for_ever) {
+  std::vector<std::pair<std::string, std::vector<const Stuck*>>> alike;
+  for (const Stuck& stuck : all) {
+    if (!stuck.root) continue;
+    const std::string key = likeness(cluster, stuck);
+    auto known = std::ranges::find(alike, key, [](const auto& entry) { return entry.first; });
+    if (known == alike.end()) known = alike.insert(known, {key, {}});
+    known->second.push_back(&stuck);
   }
-  return fmt::format("waits at the cluster barrier; not arrived: {}", missing);
-}
-
-bool is_arriving_at_cluster(const Cta& cta, const Group& group) {
-  const auto& gathering = cta.cluster_arrivals[group.warp->index].gathering;
-  return std::find(gathering.begin(), gathering.end(), &group) != gathering.end();
-}
-
-std::string describe_pair_wait(const Cluster& cluster, const Cta& cta, const std::string& what) {
-  const uint32_t peer = cta.rank ^ 1;
-  return fmt::format(
-      "waits in {} for the other CTA of its pair, CTA {} of the cluster, which {}: with cta_group::2 one warp of each "
-      "CTA must call it",
-      what, peer, cluster.ctas[peer]->live_warps ? "has not called it" : "has ended without calling it");
-}
-
-std::string describe_wait(const Cluster& cluster, const Group& group) {
-  const Wait& wait = group.wait;
-  const Cta& cta = group.warp->cta;
-  switch (wait.kind) {
-    case WaitKind::mbarrier:
-      return describe_mbarrier_wait(cluster, group);
-    case WaitKind::cta_barrier:
-      return describe_barrier(cta, wait);
-    case WaitKind::cluster_barrier:
-      return describe_cluster_barrier(cluster);
-    case WaitKind::join:
-      return "waits for the other lanes of its warp to meet again";
-    case WaitKind::aligned:
-      return fmt::format(
-          "waits at an .aligned instruction for lanes {:#010x} of its warp, which are elsewhere: all lanes must "
-          "execute it together",
-          group.warp->live & ~group.mask);
-    case WaitKind::lanes:
-      if (is_arriving_at_cluster(cta, group))
-        return fmt::format("waits for lanes {:#010x} of its warp to arrive at the cluster barrier with it",
-                           group.warp->live & ~cta.cluster_arrivals[group.warp->index].arrived);
-      return fmt::format("waits at a .sync instruction for lanes {:#010x} of its member mask",
-                         wait.lanes & group.warp->live & ~group.mask);
-    case WaitKind::tensor_free:
-      return describe_pair_wait(cluster, cta, fmt::format("tcgen05.dealloc of {} columns", wait.address));
-    case WaitKind::tensor_memory: {
-      if (wait.for_peer)
-        return describe_pair_wait(cluster, cta, fmt::format("tcgen05.alloc of {} columns", wait.address));
-      uint32_t own = cta.tensor_memory.held_by(cta.owner), used = 0;
-      for (uint32_t column = 0; column < TensorMemory::kColumns; column += TensorMemory::kGranule)
-        if (cta.tensor_memory.owner(column)) used += TensorMemory::kGranule;
-      return fmt::format(
-          "waits in tcgen05.alloc for {} columns of tensor memory: {} of 512 are in use on this SM, {} by this CTA",
-          wait.address, used, own);
-    }
-    case WaitKind::bulk_group:
-      return fmt::format("waits for its bulk copies: all but {} groups", wait.address);
-    case WaitKind::copy_group:
-      return "waits for its cp.async copies";
-    case WaitKind::completion:
-      return "waits for its tensor-memory accesses";
-    case WaitKind::wgmma:
-      return fmt::format(
-          "waits for a wgmma.mma_async that warps {} have not executed: all four warps of a warpgroup must",
-          group.warp->warpgroup->missing(*group.warp));
-    case WaitKind::registers:
-      return fmt::format(
-          "waits in setmaxnreg.inc for {} registers for its warp: {} are free of those that the CTA was launched with. "
-          "The counts of all warps together must not exceed the entry count times the threads",
-          wait.address, cta.registers.free);
-    case WaitKind::time:
-      return "sleeps";
-    case WaitKind::none:
-      return describe_loop(cluster, group);
+  std::string text;
+  size_t told = 0;
+  for (auto& [key, group] : alike) {
+    const Stuck* first = *std::ranges::min_element(group, {}, [](const Stuck* stuck) { return stuck->cta->rank; });
+    text += ++told <= kMostRoots ? root_text(cluster, all, *first, for_ever) : short_root_text(cluster, *first);
+    std::vector<uint32_t> others;
+    for (const Stuck* stuck : group)
+      if (stuck != first) others.push_back(stuck->cta->rank);
+    std::ranges::sort(others);
+    if (!others.empty())
+      text += fmt::format("=========           CTA {}: the same, at {} own\n", ranks_text(others),
+                          others.size() > 1 ? "their" : "its");
   }
-  return "";
+  return text;
+}
+
+std::string followers_text(const Cluster& cluster, const std::vector<Stuck>& all) {
+  struct Line {
+    std::string who, at, what;
+    std::vector<uint32_t> ranks;
+    uint64_t since;
+  };
+  std::vector<Line> lines;
+  for (const Stuck& stuck : all) {
+    if (stuck.root) continue;
+    Line line{stuck.who, place(cluster, stuck.source), follower_text(cluster, all, stuck), {}, stuck.since};
+    auto known = std::ranges::find_if(lines, [&](const Line& other) {
+      return other.who == line.who && other.at == line.at &&
+             of_own_cta(other.what, other.ranks[0]) == of_own_cta(line.what, stuck.cta->rank);
+    });
+    if (known == lines.end()) known = lines.insert(known, line);
+    known->ranks.push_back(stuck.cta->rank);
+    known->since = std::min(known->since, line.since);
+  }
+  std::string text;
+  for (Line& line : lines) {
+    std::ranges::sort(line.ranks);
+    text += "=========       ";
+    if (cluster.ctas.size() > 1) text += fmt::format("CTA {}, ", ranks_text(line.ranks));
+    text += fmt::format("{} at {}, since cycle {}{}{}\n", line.who, line.at, line.since, kInto,
+                        line.ranks.size() > 1 ? of_own_cta(line.what, line.ranks[0]) : line.what);
+  }
+  return text;
 }
 
 }  // namespace
 
-std::string report_hang(const Cluster& cluster) {
+std::string report_hang(Cluster& cluster, double time_limit_s) {
   const Grid& grid = cluster.grid;
+  const bool for_ever = time_limit_s == 0;
+  const std::vector<Stuck> all = find_stuck(cluster, for_ever);
   const char* whose = cluster.ctas.size() > 1 ? "cluster" : "block";
-  const bool somebody_asks = asks_in_a_loop(cluster);
-  std::string text = fmt::format(
-      "========= Emulated {}: {} hangs: {}\n", grid.device.chip().device_name.substr(7, 4), grid.program.pretty_name,
-      somebody_asks ? fmt::format("every thread of the {} waits, or asks in a loop for what nobody changes", whose)
-                    : fmt::format("no thread of the {} can go on", whose));
+  const bool somebody_asks =
+      std::ranges::any_of(all, [](const Stuck& stuck) { return stuck.groups[0]->state == Group::State::ready; });
+  const std::string why =
+      !for_ever ? fmt::format("stopped: it has run for longer than {} s, which LADDER_TIME_LIMIT allows", time_limit_s)
+      : somebody_asks
+          ? fmt::format("hangs: every thread of the {} waits, or asks in a loop for what nobody changes", whose)
+          : fmt::format("hangs: no thread of the {} can go on", whose);
+  std::string text = fmt::format("========= Emulated {}: {} {}\n", grid.device.chip().device_name.substr(7, 4),
+                                 grid.program.pretty_name, why);
   uint64_t clock = cluster.clock;
   std::string in_vain;
-  if (const Cluster::Lapse* lapse = cluster.lapse()) {
+  if (const Cluster::Lapse* lapse = for_ever ? cluster.lapse() : nullptr) {
     const double per_hour = 3600e3 * grid.device.chip().clock_khz;
     in_vain =
         fmt::format("; {:.1f} hours have passed since, in vain", static_cast<double>(clock - lapse->since) / per_hour);
     clock = lapse->since;
   }
-  for (const auto& cta : cluster.ctas) {
-    text += fmt::format("=========     block ({},{},{}){} at virtual cycle {}{}{}\n", cta->index.x, cta->index.y,
-                        cta->index.z, describe_rank(*cta), clock, in_vain, cta->exited() ? ": has ended" : "");
-    // Warps that wait alike are told once.
-    std::map<std::string, std::vector<std::pair<uint32_t, std::string>>> who_by_what;
-    std::vector<std::string> order;
-    for (const auto& warp : cta->warps)
-      for (const auto& group : warp->groups) {
-        if (group->state == Group::State::free) continue;
-        const std::vector<Instruction>& code = group->frame->program->code;
-        const Instruction& at =
-            code[std::min<size_t>(group->state == Group::State::parked ? group->wait.pc : group->pc, code.size() - 1)];
-        std::string what = fmt::format("at {}: {}", describe_location(grid.location(at.source)), grid.text(at.source));
-        for (const std::string& call : describe_calls(cluster, *group->frame))
-          what += fmt::format("\n=========         {}", call);
-        what += fmt::format("\n=========         {}", describe_wait(cluster, *group));
-        auto [it, fresh] = who_by_what.try_emplace(what);
-        if (fresh) order.push_back(what);
-        it->second.emplace_back(warp->index, lanes_text(group->mask, warp->lanes_at_start));
-      }
-    for (const std::string& what : order)
-      text += fmt::format("=========       {}\n=========         {}\n", who_text(who_by_what[what]), what);
-  }
-  text += somebody_asks
-              ? "=========     rule: what a loop asks for must be written by a thread that still gets there\n"
-              : "=========     rule: a wait ends only when somebody arrives, commits or completes bytes; nothing "
-                "that could is under way\n";
+  const Cta &first = *cluster.ctas.front(), &last = *cluster.ctas.back();
+  text += fmt::format("=========     block ({},{},{})", first.index.x, first.index.y, first.index.z);
+  if (cluster.ctas.size() > 1)
+    text +=
+        fmt::format(" to ({},{},{}), CTA 0 to {} of its cluster,", last.index.x, last.index.y, last.index.z, last.rank);
+  text +=
+      fmt::format(" at virtual cycle {}{}; the last change was at cycle {}\n", clock, in_vain, cluster.last_effect());
+  for (const auto& cta : cluster.ctas)
+    if (cta->exited() && cluster.ctas.size() > 1)
+      text += fmt::format("=========     CTA {}, block ({},{},{}), has ended\n", cta->rank, cta->index.x, cta->index.y,
+                          cta->index.z);
+  text += roots_text(cluster, all, for_ever);
+  if (const std::string followers = followers_text(cluster, all); !followers.empty())
+    text += "=========     the others wait for those, or for others that do:\n" + followers;
+  text += describe_given_up(cluster, all);
+  if (for_ever)
+    text += somebody_asks
+                ? "=========     rule: what a loop asks for must be written by a thread that still gets there\n"
+                : "=========     rule: a wait ends only when somebody arrives, commits or completes bytes; nothing "
+                  "that could is under way\n";
   return text;
 }
 

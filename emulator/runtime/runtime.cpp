@@ -1,3 +1,4 @@
+#include "emulator/hazards/findings.h"
 #include "emulator/runtime/runtime.h"
 
 #include <fmt/format.h>

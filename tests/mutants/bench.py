@@ -40,14 +40,14 @@ class Bench:
     def close(self):
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def run(self, mutant, schedules):
-        """Outcome by schedule."""
+    def run(self, mutant, schedules, rules=False):
+        """Outcome by schedule. `rules`: held to the hazard rules as well."""
         program = self.folder / "bin" / mutant.rung
         program.write_bytes(executable(mutant.rung).mutated(mutant.edits))
         program.chmod(0o755)
         m, n, k = map(int, mutant.shape.split("x"))
         cases = [Case(mutant.rung, m, n, k, input=mutant.input, variant=mutant.variant, schedule=schedule,
-                      strict=mutant.strict) for schedule in schedules]
+                      rules=rules, strict=mutant.strict) for schedule in schedules]
         try:
             with ThreadPoolExecutor(2) as pool:
                 return dict(zip(schedules, pool.map(lambda case: execute(case, program=program, timeout=SECONDS), cases)))

@@ -69,10 +69,18 @@ def fills_too_early(stage, phase, at=EXPECT, who=LANE):
                 f"by block (0,0,0), {who}: mbarrier.arrive.expect_tx")
 
 
+def follows(who, at, what, helper="", by=""):
+    """One that waits for others that wait, as parts of `hangs`: for whom, and with which statement that one would end it."""
+    ends = (f"{helper} would signal it at {{{by}}}, and waits itself",) if helper else ()
+    return (f"{who} at {{{at}}}", f"waits for {what}", *ends)
+
+
 def starves(parts, *more):
     """In step03 the producer waits for a buffer, and everybody but the two roles for the end."""
-    return hangs(*waits(LANE, RING_WAIT_EMPTY, parts), *more, "warps 0-1, lanes 0xfffffffe; warps 2-3, all lanes",
-                 "waits for accumulator_full", f"warp 1, lane 0 at {{{RING_WAIT_FULL}}}", "waits for tile_full[0]")
+    return hangs(*waits(LANE, RING_WAIT_EMPTY, parts), *more,
+                 *follows("warp 1, lane 0", RING_WAIT_FULL, "tile_full[0]", LANE, EXPECT),
+                 *follows("warps 0-1, lanes 0xfffffffe; warps 2-3, all lanes", WAIT_ACCUMULATOR, "accumulator_full, phase 0",
+                          "warp 1, lane 0", COMMIT_ACCUMULATOR))
 
 
 def columns_later(columns="", *more):
@@ -145,10 +153,11 @@ MUTANTS = (
     # ---- bytes that tile_full expects --------------------------------------------------------------------------------
     Mutant("16 bytes too many expected", S0, (expects(12288 + 16),),
            always(hangs(*waits(LANE, WAIT_FULL, missing("tile_full", "0 of 1 arrival missing, 16 bytes missing")),
+                        "bytes of this phase: 12304 expected", "12288 delivered by 2 copies",
                         f"initialised: {{{INIT_FULL}}}", f"signalled so far: arrive.expect_tx, warp 0, {{{EXPECT}}}",
-                        *waits("warp 0, lanes 0xfffffffe; warps 1-3, all lanes", WAIT_ACCUMULATOR,
-                               missing("accumulator_full", "1 of 1 arrival missing")),
-                        f"nobody has signalled it since its mbarrier.init, {{{INIT_ACCUMULATOR}}}"))),
+                        "likely: expect_tx announces 16 bytes more than the copies bring",
+                        *follows("warp 0, lanes 0xfffffffe; warps 1-3, all lanes", WAIT_ACCUMULATOR,
+                                 "accumulator_full, phase 0", LANE, COMMIT_ACCUMULATOR)))),
     Mutant("16 bytes too many expected", S1, (expects(12288 + 16),),
            always(hangs(*waits(LANE, WAIT_FULL, missing("tile_full", "0 of 1 arrival missing, 16 bytes missing"))))),
     Mutant("A's bytes expected only", S0, (expects(4096),),
@@ -221,10 +230,12 @@ MUTANTS = (
                         f"nobody has signalled it since its mbarrier.init, {{{INIT_ACCUMULATOR}}}"))),
     Mutant("no commit to accumulator_full", S1, (without(COMMIT_ACCUMULATOR, r"tcgen05\.commit"),),
            always(hangs(*waits(EVERYBODY, WAIT_ACCUMULATOR, missing("accumulator_full", "1 of 1 arrival missing")),
-                        f"nobody has signalled it since its mbarrier.init, {{{INIT_ACCUMULATOR}}}"))),
+                        f"nobody has signalled it since its mbarrier.init, {{{INIT_ACCUMULATOR}}}",
+                        f"likely: tcgen05.commit of warp 0 at {{{COMMIT_EMPTY}}} signals tile_empty and never this one"))),
     Mutant("no commit to tile_empty", S1, (without(COMMIT_EMPTY, r"tcgen05\.commit"),),
            always(hangs(*waits(LANE, WAIT_EMPTY, missing("tile_empty", "1 of 1 arrival missing")),
-                        f"nobody has signalled it since its mbarrier.init, {{{INIT_EMPTY}}}"))),
+                        f"nobody has signalled it since its mbarrier.init, {{{INIT_EMPTY}}}",
+                        f"likely: warp 0, lane 0 has issued 1 tcgen05.mma, the last at {{{MMA}}}, and no tcgen05.commit since"))),
     Mutant("commit to tile_empty before the MMA", S1, (Move(COMMIT_EMPTY, MMA),),
            race(GOOD, mismatch("what arrived: K tile 3 (k = 48..63) was summed twice, K tile 0 not at all (fits 16 of 16"),
                 seeds(WRONG_EVERYWHERE, least=3))),
@@ -395,16 +406,21 @@ MUTANTS = (
                         "likely: it passed here when the barrier was fresh, so phase 0 is next, of parity 0; it asks for parity 1"),
                 fills_too_early(0, 0), seeds(ARRIVES_TOO_OFTEN, least=8))),
     Mutant("consumer's parity never flipped", S3, (never_flips(CONSUMER_FLIP),),
-           race(hangs(*waits(LANE, RING_WAIT_EMPTY, missing("tile_empty[0]", "1 of 1 arrival missing", parity=1, phase=1))),
+           race(hangs(*waits("warp 1, lane 0", RING_WAIT_FULL,
+                             missing("tile_full[0]", "1 of 1 arrival missing", parity=0, phase=2)),
+                      "likely: it has seen phase 0 end, so phase 1 is next, of parity 1; it asks for parity 0",
+                      *follows(LANE, RING_WAIT_EMPTY, "tile_empty[0], phase 1")),
                 fills_too_early(0, 1),
                 seeds(hangs("waits for tile_empty"), ARRIVES_TOO_OFTEN, WRONG_EVERYWHERE, least=8))),
     Mutant("both roles in warp 0", S3, (CONSUMER_IN_WARP_0,),
            always(hangs(*waits(LANE, RING_WAIT_EMPTY, missing("tile_empty[0]", "1 of 1 arrival missing")),
                         "nobody has signalled it since its mbarrier.init",
+                        f"it would signal it itself, at {{{RING_COMMIT_EMPTY}}}, behind this wait; nobody else would",
                         *waits("warp 0, lanes 0xfffffffe; warps 1-3, all lanes", WAIT_ACCUMULATOR,
                                "waits for accumulator_full")))),
     Mutant("no commit to tile_empty", S3, (without(RING_COMMIT_EMPTY, r"tcgen05\.commit"),),
-           always(starves(missing("tile_empty[0]", "1 of 1 arrival missing")))),
+           always(starves(missing("tile_empty[0]", "1 of 1 arrival missing"),
+                          f"likely: warp 1, lane 0 has issued 4 tcgen05.mma, the last at {{{MMA}}}, and no tcgen05.commit since"))),
     Mutant("no commit to tile_empty, one round", S3, (without(RING_COMMIT_EMPTY, r"tcgen05\.commit"),),
            always(GOOD), shape="128x256x64"),
     Mutant("commit to tile_empty before the MMA", S3, (Move(RING_COMMIT_EMPTY, MMA),),
@@ -423,7 +439,9 @@ MUTANTS = (
            always(Good({"mmas": 10, "tma_loads": 22}))),
     Mutant("producer loads one K tile too few", S3, (k_tiles(-1, PRODUCER_LOOP),),
            always(hangs(*waits("warp 1, lane 0", RING_WAIT_FULL,
-                               missing("tile_full[1]", "1 of 1 arrival missing", parity=0, phase=2))))),
+                               missing("tile_full[1]", "1 of 1 arrival missing", parity=0, phase=2)),
+                        "likely: arrive.expect_tx of warp 0 took part in phase 1 and not in this one; it waits for "
+                        "accumulator_full"))),
 
     # ---- swizzled rows, four MMAs a stage (step04) -------------------------------------------------------------------
     Mutant("unedited", S4, (), race(GOOD, GOOD, GOOD)),
@@ -507,13 +525,16 @@ MUTANTS = (
            race(WRONG, ARRIVES_TOO_OFTEN, seeds(ARRIVES_TOO_OFTEN, WRONG, cluster_hangs(), least=8))),
     Mutant("tile_empty counts the whole cluster", S6, (counts(RING_INIT_EMPTY, 4, times=4),),
            always(cluster_hangs(*waits(LANE, CLUSTER_WAIT_EMPTY, missing(EMPTY_0, "1 of 4 arrivals missing")),
-                                f"signalled so far: tcgen05.commit, CTA 0, warp 1, {{{CLUSTER_COMMIT}}}"))),
+                                f"signalled so far: tcgen05.commit, CTA 0, warp 1, {{{CLUSTER_COMMIT}}}",
+                                "or mbarrier.init counts too many"))),
     Mutant("commit to the own CTA", S6, (COMMIT_TO_OWN_CTA,),
            always(cluster_hangs(*waits(LANE, CLUSTER_WAIT_EMPTY, missing(EMPTY_0, "2 of 3 arrivals missing")),
-                                f"signalled so far: tcgen05.commit, CTA 0, warp 1, {{{CLUSTER_COMMIT}}}"))),
+                                f"signalled so far: tcgen05.commit, CTA 0, warp 1, {{{CLUSTER_COMMIT}}}",
+                                "likely: tcgen05.commit of CTA 1, 2, 3 at", "and not of CTA 0: its mask leaves that CTA out"))),
     Mutant("commit to those that share A", S6, (COMMIT_TO_SHARERS_OF_A,),
            always(cluster_hangs(*waits(LANE, CLUSTER_WAIT_EMPTY, missing(EMPTY_0, "1 of 3 arrivals missing")),
-                                "likely: 2 of 3 arrivals have come, by tcgen05.commit of CTA"))),
+                                f"likely: tcgen05.commit of CTA 1, 3 at {{{CLUSTER_COMMIT}}} arrives at tile_empty[0] of CTA 1, 3 "
+                                "and not of CTA 0: its mask leaves that CTA out", "CTA 1-3: the same, at their own"))),
     Mutant("commit to those that share A, one round", S6, (COMMIT_TO_SHARERS_OF_A,),
            always(cluster_hangs(*waits(LANE, LAST_WAIT_EMPTY, missing(EMPTY_0, "1 of 3 arrivals missing")))),
            shape="256x512x256"),
@@ -525,7 +546,10 @@ MUTANTS = (
                                 "0 of 1 arrival missing, 49152 bytes missing"))),
     Mutant("A to the own CTA", S6, (A_TO_OWN_CTA,),
            always(cluster_hangs(f"at {{{RING_WAIT_FULL}}}", "waits for tile_full[0] of CTA 0 in the cluster",
-                                "0 of 1 arrival missing, 8192 bytes missing"))),
+                                "0 of 1 arrival missing, 8192 bytes missing",
+                                "bytes of this phase: 49152 expected", "40960 delivered by 3 copies",
+                                f"likely: the copy of CTA 1, 2, 3 at {{{CLUSTER_LOAD_A}}} brings 8192 bytes to tile_full[0] of "
+                                "CTA 1, 2, 3 and not of CTA 0: its mask leaves that CTA out", "CTA 1-3: the same, at their own"))),
     Mutant("masks of the loads swapped", S6, MASKS_OF_LOADS_SWAPPED,
            always(mismatch("98304 of 131072 outputs NaN", "wrong in 4 of 4"))),
     Mutant("every CTA loads the first slice of A", S6, (slice_in_place_of(CLUSTER_LOAD_A, 128),),

@@ -74,7 +74,7 @@ TEST_CASE("cluster: a barrier that one CTA does not come to is a hang, and the r
   check_fault(
       body, 702,
       {"hangs: no thread of the cluster can go on", "waits at the cluster barrier; not arrived: CTA 1 (warps 0)",
-       "waits for full of CTA 1 in the cluster: the phase of parity 0", "CTA 0 of its cluster"});
+       "waits for full of CTA 1 in the cluster: the phase of parity 0", "CTA 0 to 1 of its cluster"});
 }
 
 TEST_CASE("cluster: arriving twice, and waiting without having arrived") {

@@ -158,6 +158,12 @@ class Environment(Programs):
         program = self.compile(["store.cu"], *SHARED, *BLACKWELL)
         self.assert_refused(self.emulate(program, LADDER_SCHEDULE="sometimes"), "LADDER_SCHEDULE", "earliest")
 
+    def test_unknown_time_limit(self):
+        program = self.compile(["store.cu"], *SHARED, *BLACKWELL)
+        for limit in ("soon", "-1", "5s", "nan"):
+            self.assert_refused(self.emulate(program, LADDER_TIME_LIMIT=limit), f"LADDER_TIME_LIMIT={limit}", "expected seconds")
+        self.assertEqual(self.emulate(program, LADDER_TIME_LIMIT="60.5").returncode, 0)
+
 
 class NotThere(Programs):
     def test_an_unimplemented_function_names_itself(self):

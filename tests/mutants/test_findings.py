@@ -1,0 +1,73 @@
+"""What only an unlucky schedule shows of a broken rung, the hazard rules see under the kindest one; and of a right one nothing."""
+
+import unittest
+
+from bench import Bench
+from catalogue import MUTANTS
+from mutant import Good
+
+EARLIEST = "earliest"
+
+# Right under `earliest`, wrong or told under others, and no hazard: why.
+NO_HAZARD = {
+    ("step01_kloop", "no wait for the registers"): "their use waits for them (PTX ISA: a true register dependency)",
+    ("step05_epilogue", "no wait for the columns read"): "their use waits for them",
+    ("step05_epilogue", "no wait for either register set"): "their use waits for them",
+}
+
+
+def outcomes(mutant, schedule):
+    """Those that `under` names for the schedule."""
+    return [wanted for schedules, wanted in mutant.under.items()
+            if schedule in (schedules if isinstance(schedules, tuple) else (schedules,))]
+
+
+def depends_on_luck(mutant):
+    """Nothing is noticed under `earliest`, something under another schedule."""
+    kind = [isinstance(wanted, Good) for wanted in outcomes(mutant, EARLIEST)]
+    return bool(kind) and all(kind) and not all(isinstance(wanted, Good) for wanted in mutant.under.values())
+
+
+def always_right(mutant):
+    return all(isinstance(wanted, Good) for wanted in mutant.under.values())
+
+
+class Findings(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.bench = Bench()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.bench.close()
+
+    def said(self, mutant):
+        outcome = self.bench.run(mutant, [EARLIEST], rules=True)[EARLIEST]
+        self.assertTrue(outcome.good, outcome.text)
+        return outcome.text
+
+    def test_unedited_rungs_are_clean(self):
+        unedited = [mutant for mutant in MUTANTS if not mutant.edits]
+        self.assertGreater(len(unedited), 5)
+        for mutant in unedited:
+            with self.subTest(rung=mutant.rung):
+                self.assertEqual(self.said(mutant), "")
+
+    def test_what_luck_hides_is_found(self):
+        found = 0
+        for mutant in MUTANTS:
+            if mutant.strict or not mutant.edits or not depends_on_luck(mutant):
+                continue
+            with self.subTest(mutant=f"{mutant.rung} {mutant.name}"):
+                said = self.said(mutant)
+                if (mutant.rung, mutant.name) in NO_HAZARD:
+                    self.assertEqual(said, "", "it is a hazard after all: strike it off the list")
+                    continue
+                self.assertRegex(said, r"========= (Error|Rule): ")
+                self.assertIn(f"{mutant.rung}/blackwell.cu:", said)
+                found += 1
+        self.assertGreater(found, 20)
+
+
+if __name__ == "__main__":
+    unittest.main()
