@@ -30,8 +30,9 @@ std::string helper_text(const Cluster& cluster, const std::vector<Stuck>& all, c
 /// Everything about one that nobody else would help.
 std::string root_text(const Cluster& cluster, const std::vector<Stuck>& all, const Stuck& stuck, bool for_ever) {
   std::string text =
-      fmt::format("=========       {}{}at {}: {}, since cycle {}", who(stuck), kInto,
-                  describe_location(cluster.grid.location(stuck.source)), cluster.grid.text(stuck.source), stuck.since);
+      fmt::format("=========       {}{}at {}: {}", who(stuck), kInto,
+                  describe_location(cluster.grid.location(stuck.source)), cluster.grid.text(stuck.source));
+  if (for_ever || !stuck.loops) text += fmt::format(", since cycle {}", stuck.since);
   for (const std::string& call : stuck.calls) text += kInto + call;
   const Group& group = *stuck.groups[0];
   const bool for_barrier = !stuck.wanted.empty() && stuck.wanted[0].kind == Wanted::Kind::mbarrier;
@@ -56,7 +57,7 @@ std::string root_text(const Cluster& cluster, const std::vector<Stuck>& all, con
 }
 
 /// One that waits for others that wait.
-std::string follower_text(const Cluster& cluster, const std::vector<Stuck>& all, const Stuck& stuck) {
+std::string follower_text(const Cluster& cluster, const std::vector<Stuck>& all, const Stuck& stuck, bool for_ever) {
   const bool for_barrier = !stuck.wanted.empty() && stuck.wanted[0].kind == Wanted::Kind::mbarrier;
   std::string text;
   if (for_barrier) {
@@ -66,12 +67,14 @@ std::string follower_text(const Cluster& cluster, const std::vector<Stuck>& all,
     text = fmt::format("{} {}, phase {}", stuck.loops ? "asks for" : "waits for", describe_shared(cluster, address),
                        found == cta.barrier_history.end() ? 0 : found->second.phases);
   } else {
-    text = stuck.loops ? describe_loop(cluster, stuck, true) : describe_wait(cluster, *stuck.groups[0]);
+    text = stuck.loops ? describe_loop(cluster, stuck, for_ever) : describe_wait(cluster, *stuck.groups[0]);
   }
+  if (stuck.helpers.empty()) return text + (for_barrier ? "; who would signal it cannot be told" : "");
   const Stuck::Helper& helper = stuck.helpers[0];
+  const char* does = !for_ever && all[helper.stuck].loops ? "runs" : "waits itself";
   const bool comes = helper.source == Stuck::Helper::kNowhere;
-  return fmt::format("{}{} {}{} itself", text, comes ? ";" : ":", helper_text(cluster, all, stuck, helper),
-                     comes ? " waits" : ", and waits");
+  return fmt::format("{}{} {}{} {}", text, comes ? ";" : ":", helper_text(cluster, all, stuck, helper),
+                     comes ? "" : ", and", does);
 }
 
 /// `text` said of any CTA: what it has is its own.
@@ -139,7 +142,7 @@ std::string roots_text(const Cluster& cluster, const std::vector<Stuck>& all, bo
   return text;
 }
 
-std::string followers_text(const Cluster& cluster, const std::vector<Stuck>& all) {
+std::string followers_text(const Cluster& cluster, const std::vector<Stuck>& all, bool for_ever) {
   struct Line {
     std::string who, at, what;
     std::vector<uint32_t> ranks;
@@ -148,7 +151,7 @@ std::string followers_text(const Cluster& cluster, const std::vector<Stuck>& all
   std::vector<Line> lines;
   for (const Stuck& stuck : all) {
     if (stuck.root) continue;
-    Line line{stuck.who, place(cluster, stuck.source), follower_text(cluster, all, stuck), {}, stuck.since};
+    Line line{stuck.who, place(cluster, stuck.source), follower_text(cluster, all, stuck, for_ever), {}, stuck.since};
     auto known = std::ranges::find_if(lines, [&](const Line& other) {
       return other.who == line.who && other.at == line.at &&
              of_own_cta(other.what, other.ranks[0]) == of_own_cta(line.what, stuck.cta->rank);
@@ -159,11 +162,11 @@ std::string followers_text(const Cluster& cluster, const std::vector<Stuck>& all
   }
   std::string text;
   for (Line& line : lines) {
+    if (line.ranks.size() > 1) line.what = of_own_cta(line.what, line.ranks[0]);
     std::ranges::sort(line.ranks);
     text += "=========       ";
     if (cluster.ctas.size() > 1) text += fmt::format("CTA {}, ", ranks_text(line.ranks));
-    text += fmt::format("{} at {}, since cycle {}{}{}\n", line.who, line.at, line.since, kInto,
-                        line.ranks.size() > 1 ? of_own_cta(line.what, line.ranks[0]) : line.what);
+    text += fmt::format("{} at {}, since cycle {}{}{}\n", line.who, line.at, line.since, kInto, line.what);
   }
   return text;
 }
@@ -204,7 +207,7 @@ std::string report_hang(Cluster& cluster, double time_limit_s) {
       text += fmt::format("=========     CTA {}, block ({},{},{}), has ended\n", cta->rank, cta->index.x, cta->index.y,
                           cta->index.z);
   text += roots_text(cluster, all, for_ever);
-  if (const std::string followers = followers_text(cluster, all); !followers.empty())
+  if (const std::string followers = followers_text(cluster, all, for_ever); !followers.empty())
     text += "=========     the others wait for those, or for others that do:\n" + followers;
   text += describe_given_up(cluster, all);
   if (for_ever)

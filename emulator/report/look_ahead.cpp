@@ -12,7 +12,8 @@
 namespace emu {
 namespace {
 
-constexpr uint64_t kMostOfOne = 300'000;  // instructions followed for one group
+constexpr uint64_t kMostOfOne = 3'000'000;  // instructions followed for one group
+constexpr uint64_t kMostOfLap = 10'000;
 
 /// Opcodes whose result depends on nothing but the lane's registers. Sorted.
 constexpr auto kComputing = std::to_array<std::string_view>(
@@ -111,7 +112,23 @@ void LookAhead::note_store(Future& future, Warp& warp, const Instruction& instru
     note(future, Deed::Kind::store, *hit, instruction.source, lane);
 }
 
-Future LookAhead::of(Group& group, uint32_t from) {
+Future LookAhead::of(Group& group, uint32_t pc) {
+  uint64_t left = std::min(left_, kMostOfOne);
+  left_ -= left;
+  Future future = follow(group, pc, left, nullptr);
+  left_ += left;
+  return future;
+}
+
+std::vector<Asks> LookAhead::one_lap(Group& group) {
+  std::vector<Asks> asks;
+  uint64_t left = kMostOfLap;
+  follow(group, group.pc, left, &asks);
+  return asks;
+}
+
+/// `left`: instructions that may be executed. `lap`: what it asks for goes there, until it is back.
+Future LookAhead::follow(Group& group, uint32_t from, uint64_t& left, std::vector<Asks>* lap) {
   Future future;
   Warp& warp = *group.warp;
   const Program& program = *group.frame->program;
@@ -127,8 +144,12 @@ Future LookAhead::of(Group& group, uint32_t from) {
     uint32_t pc, mask;
   };
   std::vector<Part> parts{{from, group.mask}};
-  uint64_t left = std::min(left_, kMostOfOne);
-  left_ -= left;
+  bool begun = false;
+  auto asks = [&](const Instruction& instruction, bool is_wait) {
+    const uint64_t address = warp.address(instruction.address, std::countr_zero(warp.active));
+    if (lap)
+      lap->push_back({instruction.source, generic_address(cluster_.grid.text(instruction.source), address), is_wait});
+  };
   while (!parts.empty()) {
     auto [pc, mask] = parts.back();
     parts.pop_back();
@@ -139,6 +160,8 @@ Future LookAhead::of(Group& group, uint32_t from) {
         break;
       }
       --left;
+      const bool back = lap && pc == from && std::exchange(begun, true);
+      if (back) break;
       const Instruction& instruction = program.code[pc];
       const uint32_t active = instruction.guard.present() ? mask & warp.predicate(instruction.guard) : mask;
       uint32_t next = pc + 1;
@@ -151,17 +174,20 @@ Future LookAhead::of(Group& group, uint32_t from) {
               if (instruction.execute(warp, instruction) != Flow::next) mask = 0;
               break;
             case Class::loads:
+              asks(instruction, false);
               // What another cluster could change is read in its turn only.
-              if (!instruction.visible) instruction.execute(warp, instruction);
+              if (lap || !instruction.visible) instruction.execute(warp, instruction);
               break;
             case Class::stores:
+              if (cluster_.grid.text(instruction.source).starts_with("atom")) asks(instruction, false);
               for_lanes(active, [&](int lane) { note_store(future, warp, instruction, lane); });
               break;
             case Class::signals:
               for_lanes(active, [&](int lane) { note_signal(future, warp, instruction, lane); });
               break;
             case Class::waits:
-              warp.set_predicate(instruction.operand[0], kAllLanes);
+              asks(instruction, true);
+              warp.set_predicate(instruction.operand[0], lap ? 0 : kAllLanes);
               break;
             case Class::barrier:
               for_lanes(active, [&](int lane) {
@@ -193,7 +219,6 @@ Future LookAhead::of(Group& group, uint32_t from) {
       pc = next;
     }
   }
-  left_ += left;
   warp.active = active_before;
   warp.group = group_before;
   std::memcpy(group.frame->file(), kept.data(), kept.size());

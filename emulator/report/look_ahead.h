@@ -28,12 +28,21 @@ struct Future {
   bool known = true;        ///< to the end
 };
 
+/// A load, an atomic or a wait on an mbarrier that a loop comes by.
+struct Asks {
+  uint32_t source;
+  uint64_t address;  ///< generic
+  bool is_wait;
+};
+
 class LookAhead {
  public:
   /// `watched`: generic addresses whose stores are deeds.
   LookAhead(Cluster& cluster, std::set<uint64_t> watched) : cluster_(cluster), watched_(std::move(watched)) {}
   /// From `pc` on. Leaves the group as it was.
   Future of(Group& group, uint32_t pc);
+  /// What the group asks for on one way round its loop, up to where it stands, with waits that fail.
+  std::vector<Asks> one_lap(Group& group);
 
  private:
   enum class Class : uint8_t {
@@ -49,6 +58,7 @@ class LookAhead {
     exits,
     unknown
   };
+  Future follow(Group& group, uint32_t from, uint64_t& left, std::vector<Asks>* lap);
   static Class class_of(const std::string& text);
   const std::vector<Class>& classes_of(const Program& program);
   void note(Future& future, Deed::Kind kind, uint64_t address, uint32_t source, int lane) const;
@@ -58,7 +68,7 @@ class LookAhead {
   Cluster& cluster_;
   std::set<uint64_t> watched_;
   std::map<const Program*, std::vector<Class>> classes_;
-  uint64_t left_ = 3'000'000;  // instructions, for all groups together: less than a second
+  uint64_t left_ = 20'000'000;  // instructions, for all groups together: about a second
 };
 
 /// A shared or generic address as a generic one.

@@ -14,29 +14,37 @@
 namespace emu {
 namespace {
 
+/// The lanes' wait that has been in vain so far; nullptr where there is none on this barrier.
+const BarrierHistory::Asked* asked_in_vain(const Group& group, uint32_t offset) {
+  const auto& histories = group.warp->cta.barrier_history;
+  const auto found = histories.find(offset);
+  if (found == histories.end()) return nullptr;
+  for (const BarrierHistory::Asked& asked : found->second.asked)
+    if (asked.warp == group.warp->index && (asked.lanes & group.mask)) return &asked;
+  return nullptr;
+}
+
 /// What a group asks for that stands in a loop, and of a wait on an mbarrier, that one.
-std::vector<Wanted> wanted_by(Cluster& cluster, Group& group) {
+std::vector<Wanted> wanted_by(Cluster& cluster, LookAhead& ahead, Group& group) {
   if (group.state == Group::State::parked && group.wait.kind == WaitKind::mbarrier)
     return {{Wanted::Kind::mbarrier, group.wait.address, group.wait.parity, stands_at(group).source}};
   if (group.state == Group::State::parked && group.wait.kind != WaitKind::time) return {};
-  std::vector<Wanted> wanted;
-  Warp& warp = *group.warp;
-  const std::vector<Instruction>& code = group.frame->program->code;
-  const InFrame registers(warp, *group.frame);
-  const int lane = std::countr_zero(group.mask);
   const Loop loop = loop_around(cluster, group);
-  for (uint32_t i = loop.begin; i < loop.end; ++i) {
-    const std::string& text = cluster.grid.text(code[i].source);
-    if (text.find("_wait.") != std::string::npos && text.starts_with("mbarrier")) {
-      const uint64_t address = warp.address(code[i].address, lane), value = warp.scalar(code[i].operand[1], lane);
-      wanted.push_back({Wanted::Kind::mbarrier, is_shared(address) ? address - kSharedWindow : address,
-                        static_cast<uint32_t>(text.find(".parity") != std::string::npos ? value & 1 : value >> 63),
-                        code[i].source});
-    } else if (text.starts_with("ld.") || text.starts_with("atom.")) {
+  if (!loop.end) return {};
+  const uint32_t first = group.frame->program->first_source;
+  std::vector<Wanted> wanted;
+  for (const Asks& asks : ahead.one_lap(group)) {
+    if (asks.source < first + loop.begin || asks.source > first + loop.end) continue;
+    if (std::ranges::any_of(wanted, [&](const Wanted& known) { return known.source == asks.source; })) continue;
+    const std::string& text = cluster.grid.text(asks.source);
+    if (!asks.is_wait) {
       if (text.find(".param") == std::string::npos && text.find(".local") == std::string::npos)
-        wanted.push_back(
-            {Wanted::Kind::word, generic_address(text, warp.address(code[i].address, lane)), 0, code[i].source});
+        wanted.push_back({Wanted::Kind::word, asks.address, 0, asks.source});
+      continue;
     }
+    const auto address = static_cast<uint32_t>(asks.address);  // the lower half of a generic address in shared memory
+    if (const BarrierHistory::Asked* asked = asked_in_vain(group, shared_offset(address)))
+      wanted.insert(wanted.begin(), {Wanted::Kind::mbarrier, address, asked->parity, asks.source});
   }
   return wanted;
 }
@@ -114,26 +122,23 @@ bool waits_for_barrier(const Stuck& stuck) {
 uint64_t since(const Group& group, const std::vector<Wanted>& wanted) {
   if (group.state == Group::State::parked && group.wait.kind != WaitKind::mbarrier && group.wait.kind != WaitKind::time)
     return group.wait.kind == WaitKind::tensor_memory ? group.wait.began : group.wait.since;
-  const Cta& cta = group.warp->cta;
   for (const Wanted& each : wanted)
     if (each.kind == Wanted::Kind::mbarrier)
-      if (auto found = cta.barrier_history.find(shared_offset(static_cast<uint32_t>(each.address)));
-          found != cta.barrier_history.end())
-        for (const BarrierHistory::Asked& asked : found->second.asked)
-          if (asked.source == each.source && asked.warp == group.warp->index && (asked.lanes & group.mask))
-            return asked.since;
-  return cta.cluster.last_effect();
+      if (const auto* asked = asked_in_vain(group, shared_offset(static_cast<uint32_t>(each.address))))
+        return asked->since;
+  return group.warp->cta.cluster.last_effect();
 }
 
 /// Groups that wait alike, as one.
 std::vector<Stuck> gather(Cluster& cluster) {
   std::vector<Stuck> all;
+  LookAhead ahead(cluster, {});
   for (const auto& cta : cluster.ctas) {
     std::map<std::string, size_t> known;
     for (const auto& warp : cta->warps)
       for (const auto& group : warp->groups) {
         if (group->state == Group::State::free) continue;
-        std::vector<Wanted> wanted = wanted_by(cluster, *group);
+        std::vector<Wanted> wanted = wanted_by(cluster, ahead, *group);
         const uint32_t source = stands_at(*group).source;
         const bool parked = group->state == Group::State::parked;
         std::string key =
@@ -206,18 +211,27 @@ void find_helpers(Cluster& cluster, std::vector<Stuck>& all, bool for_ever) {
   for (Stuck& stuck : all) stuck.nobody = all_known && stuck.helpers.empty();
 }
 
+bool never_signalled(const Cluster& cluster, uint32_t address) {
+  const auto& histories = cluster.ctas[shared_rank(address)]->barrier_history;
+  const auto found = histories.find(shared_offset(address));
+  return found != histories.end() && found->second.signals.empty();
+}
+
 /// Every one that is no root follows a root, over however many others. Where some wait for each other in a circle, one
 /// of them is taken for the root: one with a likely cause, else who has waited longest.
 void find_roots(const Cluster& cluster, std::vector<Stuck>& all, bool for_ever) {
   for (Stuck& stuck : all) {
     if (waits_for_barrier(stuck) && (for_ever || !stuck.loops)) stuck.cause = own_mistake(cluster, barrier_wait(stuck));
-    stuck.root = !stuck.cause.empty() || stuck.helpers.empty();
+    stuck.unsure = for_ever && stuck.cause.empty() && stuck.helpers.empty() && !stuck.nobody &&
+                   waits_for_barrier(stuck) && never_signalled(cluster, static_cast<uint32_t>(stuck.wanted[0].address));
+    stuck.root = !stuck.unsure && (!stuck.cause.empty() || stuck.helpers.empty());
     if (for_ever && stuck.root && stuck.cause.empty() && waits_for_barrier(stuck))
       stuck.cause = missing_signal(cluster, barrier_wait(stuck));
   }
-  // Steps to a root: 0 of a root itself, kFar of one that has not been found to follow any.
-  constexpr uint32_t kFar = ~0u;
-  for (Stuck& stuck : all) stuck.behind = stuck.root ? 0 : kFar;
+  // Steps to a root: 0 of a root itself, kFar of one that has not been found to follow any. Who is unsure is a root
+  // where there is no other.
+  constexpr uint32_t kFar = ~0u, kUnsure = 1u << 30;
+  for (Stuck& stuck : all) stuck.behind = stuck.root ? 0 : stuck.unsure ? kUnsure : kFar;
   while (true) {
     for (bool more = true; more;) {
       more = false;
@@ -241,6 +255,11 @@ void find_roots(const Cluster& cluster, std::vector<Stuck>& all, bool for_ever) 
     root->behind = 0;
     root->cause = cause;
   }
+  if (std::ranges::none_of(all, &Stuck::root))
+    for (Stuck& stuck : all) {
+      stuck.root = stuck.unsure;
+      stuck.behind -= kUnsure;
+    }
   // The helper that leads to a root soonest first, of the own CTA before others.
   for (Stuck& stuck : all)
     std::ranges::stable_sort(stuck.helpers, {}, [&](const Stuck::Helper& helper) {

@@ -38,6 +38,7 @@ struct Stuck {
   std::vector<Helper> helpers = {};
   uint32_t itself = Helper::kNowhere;  ///< the instruction with which it would end its own wait, behind it
   bool nobody = false;                 ///< it is certain that nobody else would
+  bool unsure = false;                 ///< nobody has ever signalled it, and who would cannot be told
   bool root = false;
   uint32_t behind = 0;  ///< over how many others it waits for a root; 0: it is one
   std::string cause = {};

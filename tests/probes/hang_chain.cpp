@@ -107,3 +107,41 @@ TEST_CASE("hang chain: CTAs that wait alike are told once") {
                 "waits for full of CTA 0 in the cluster", "CTA 1-3: the same, at their own"});
   says_not(report, "of CTA 1 in the cluster");
 }
+
+TEST_CASE("hang chain: what a group does behind a shuffle is not known, and nothing is made of it") {
+  // Warp 1 would signal a, but behind a shuffle; the report must not say that nobody would.
+  const std::string ptx = hang_program(role(0, wait_for("x", "a")) + role(1, wait_for("y", "b") + R"(
+    shfl.sync.idx.b32 %r3, %r0, 0, 31, 1;
+    setp.eq.u32 %p1, %r3, 32;
+    @%p1 mbarrier.arrive.shared::cta.b64 _, [a];
+)") + role(2, wait_for("z", "c") + arrive("b")));
+  const std::string report = hang_report(ptx, 96);
+  says(report, {"warp 0, lane 0\n", "waits for a: ", "warp 2, lane 0\n", "waits for c: ", "the others",
+                "waits for b, phase 0: warp 2, lane 0 would signal it"});
+  says_not(report, "nobody who still runs");
+  // Where there is a root that is none by such ignorance, it stands alone.
+  says(hang_report(hang_program(role(0, wait_for("x", "a")) + role(1, expect("b", 64) + wait_for("y", "b") + R"(
+    shfl.sync.idx.b32 %r3, %r0, 0, 31, 1;
+    setp.eq.u32 %p1, %r3, 32;
+    @%p1 mbarrier.arrive.shared::cta.b64 _, [a];
+)")),
+                   64),
+       {"warp 1, lane 0\n", "waits for b: ", "no copy has brought any in this phase", "the others",
+        "warp 0, lane 0 at ", "waits for a, phase 0; who would signal it cannot be told"});
+}
+
+TEST_CASE("hang chain: a signal behind a long loop") {
+  // Like the commit to accumulator_full, behind a thousand K tiles.
+  const std::string ptx = hang_program(role(0, wait_for("x", "a")) + role(1, R"(
+    mov.u32 %r3, 0;
+  tile:
+    mbarrier.try_wait.parity.shared::cta.b64 %p1, [b], 0;
+    @!%p1 bra tile;
+    add.u32 %r3, %r3, 1;
+    setp.lt.u32 %p2, %r3, 100000;
+    @%p2 bra tile;
+)" + arrive("a")));
+  says(hang_report(ptx, 64),
+       {"warp 1, lane 0\n", "waits for b: ", "nobody who still runs would signal it", "the others",
+        "waits for a, phase 0: warp 1, lane 0 would signal it at " + line_of(ptx, arrive("a"))});
+}

@@ -81,8 +81,8 @@ TEST_CASE("time limit: a launch that never ends though something changes") {
   for (int threads : {1, 2})
     for (uint32_t ctas : {1u, 3u}) {
       const Shape shape{.grid = {ctas, 1, 1}, .block = {64, 1, 1}, .apart = "it never ends"};
-      const std::string report = report_of(ptx, shape, 702, limited(0.2, threads));
-      says(report, {"stopped: it has run for longer than 0.2 s, which LADDER_TIME_LIMIT allows", "warp 0, lane 0",
+      const std::string report = report_of(ptx, shape, 702, limited(0.5, threads));
+      says(report, {"stopped: it has run for longer than 0.5 s, which LADDER_TIME_LIMIT allows", "warp 0, lane 0",
                     "runs; its warp has executed ",
                     "the loop around it asks: atom.shared.add.u32 at " + line_of(ptx, "atom.shared")});
       says(report, {"warp 1, lane 0", "waits for a: the phase of parity 0", "nobody has signalled it"});
