@@ -134,7 +134,9 @@ Order Hazards::order(const Record& before, uint32_t before_lanes, const Record& 
   else
     known = view.done.covers_lanes(before.channel, before_lanes, before.complete);
   if (!known) {
-    if (!before.asynchronous() && own && (before_lanes & ~together) == 0) return Order::warp_only;
+    // What the warp does after an asynchronous operation's issue may come before the operation, whatever ran together.
+    const bool ran_before = !now.asynchronous() || before.issued <= now.issued;
+    if (!before.asynchronous() && own && ran_before && (before_lanes & ~together) == 0) return Order::warp_only;
     const bool seen = before.asynchronous() ? view.seen.covers_lanes(before.channel, before_lanes, before.complete)
                                             : view.seen.covers_lanes(before.issuer, before_lanes, before.issued);
     return seen ? (own ? Order::warp_only : Order::weak) : Order::none;

@@ -353,3 +353,31 @@ TEST_CASE("bar.warp.sync makes what lanes wrote visible to each other") {
 TEST_CASE("forms that newer chips do not have are refused by name") {
   CHECK_THAT(probe::refusal("vote.ballot.b32 %r0, %p0;"), test::contains("vote.ballot.b32"));
 }
+
+TEST_CASE("bar.warp.sync brings lanes together from different places of the code") {
+  // An H200 ran this with these values; so does CUDA code with a __syncwarp() in both branches.
+  const auto out = probe::run<uint32_t>(R"(
+    .shared .align 4 .b32 words[32];
+    mov.u32 %r30, %tid.x;
+    mov.u32 %r1, words;
+    shl.b32 %r2, %r30, 2;
+    add.u32 %r3, %r1, %r2;
+    setp.lt.u32 %p0, %r30, 16;
+    @%p0 bra low;
+    mul.lo.u32 %r4, %r30, 5;
+    st.shared.u32 [%r3], %r4;
+    bar.warp.sync 0xffffffff;
+    ld.shared.u32 %r31, [%r3-64];
+    add.u32 %r31, %r31, 1000;
+    bra show;
+  low:
+    mul.lo.u32 %r4, %r30, 3;
+    st.shared.u32 [%r3], %r4;
+    bar.warp.sync 0xffffffff;
+    ld.shared.u32 %r31, [%r3+64];
+  show:
+)" + kStore,
+                                        32);
+  for (uint32_t lane = 0; lane < 32; ++lane)
+    CHECK(out[lane] == (lane < 16 ? (lane + 16) * 5 : (lane - 16) * 3 + 1000));
+}
