@@ -1,8 +1,8 @@
-"""Exhibits of the bug museum on the emulator: `test_museum.py NAME`, `test_museum.py` for all.
+"""Exhibits of the bug museum on the emulator, with its hazard checker: `test_museum.py NAME`, `test_museum.py` for all.
 
-The fixed twin is right under every schedule, and nothing is said of it. The broken one shows something under at least one
-schedule, a wrong result or a report, unless museum.NOT_SHOWN names it; then it is right under all, so that the list stays
-true."""
+The fixed twin is right under every schedule, and nothing is said of it. Of the broken one it is told under every schedule, even
+where its result is right, what is wrong, of which object and at which lines: as `Expect:` and the lines marked `// reported` in
+its source say. Nothing else is told but what `Also:` names."""
 
 import json
 import os
@@ -11,39 +11,39 @@ import subprocess
 import sys
 import tempfile
 import unittest
-from concurrent.futures import ThreadPoolExecutor
 
 import museum
 
 
-RESULT = re.compile(r"(wrong \(\d+ of \d+ values; first at \d+: got .*, expected .*\)|launch failed: cudaError\w+)")
-
-
-def outcomes(exhibit, twin):
-    with ThreadPoolExecutor(2) as pool:
-        return dict(zip(museum.SCHEDULES, pool.map(lambda schedule: exhibit.run(twin, schedule), museum.SCHEDULES)))
+RESULT = re.compile(r"(right|wrong \(\d+ of \d+ values; first at \d+: got .*, expected .*\)|launch failed: cudaError\w+.*)")
 
 
 class Museum(unittest.TestCase):
     def fixed(self, exhibit):
-        runs = {**outcomes(exhibit, "fixed"), museum.STRICT: exhibit.run("fixed", museum.STRICT)}
-        for schedule, outcome in runs.items():
-            self.assertTrue(outcome.right, f"{schedule}: {outcome.result}\n{outcome.report}")
-            self.assertEqual(outcome.report, "", schedule)
+        for schedule, outcome in exhibit.runs("fixed", museum.SCHEDULES + museum.MORE_SCHEDULES).items():
+            self.assertTrue(outcome.right, f"{schedule}: {outcome.result}\n{outcome.said}")
+            self.assertEqual(outcome.names, [], f"{schedule}:\n{outcome.said}")
+            self.assertEqual(outcome.said, "", schedule)
 
     def broken(self, exhibit):
-        runs = outcomes(exhibit, "broken")
-        shown = {schedule: outcome for schedule, outcome in runs.items() if not outcome.right}
-        if exhibit.name in museum.NOT_SHOWN:
-            self.assertFalse(shown, "it shows now: take it off museum.NOT_SHOWN")
-        elif exhibit.expected == ["wgmma-wait"]:
+        names, lines = set(), set()
+        for schedule, outcome in exhibit.runs("broken", museum.SCHEDULES, threads=1).items():
+            self.assertTrue(RESULT.fullmatch(outcome.result), outcome.result)
+            if exhibit.name in museum.NOT_SEEN:
+                self.assertEqual(outcome.names, [], "it is seen now: take it off museum.NOT_SEEN")
+                continue
+            telling = exhibit.telling(outcome)
+            self.assertTrue(telling, f"{schedule}: nobody says {'; '.join(map(str, exhibit.expected))} at lines "
+                                     f"{sorted(exhibit.reported)}\n{outcome.said}")
+            self.assertLessEqual(set(outcome.names), {*exhibit.names, *exhibit.also}, f"{schedule}:\n{outcome.said}")
+            names |= set(outcome.names)
+            lines |= set.union(*(each for _, each in telling))
+        if exhibit.name not in museum.NOT_SEEN:
+            self.assertEqual(names, {*exhibit.names, *exhibit.also}, "some of these never come")
+            self.assertEqual(lines, exhibit.reported, "some of these lines are never named")
+        if "wgmma-wait" in exhibit.names:
             # ptxas waits where nobody else does, and so does the emulator, unless it is strict.
-            self.assertFalse(shown)
-            self.assertFalse(exhibit.run("broken", museum.STRICT).right)
-        else:
-            self.assertTrue(shown, "right under every schedule")
-        for outcome in shown.values():
-            self.assertTrue(RESULT.match(outcome.result), outcome.result)
+            self.assertFalse(exhibit.run("broken", "latest, strict").right)
 
     def bounded(self, exhibit):
         self.assertIn("cudaErrorLaunchTimeout", exhibit.run("broken", "earliest").result)
@@ -51,12 +51,28 @@ class Museum(unittest.TestCase):
 
     def label(self, exhibit):
         """What the source says of itself."""
-        self.assertEqual(list(exhibit.fields), list(museum.FIELDS))
+        self.assertEqual([field for field in exhibit.fields if field != "Also"], list(museum.FIELDS))
         for field, text in exhibit.fields.items():
             self.assertTrue(text, field)
-        self.assertLessEqual(set(exhibit.expected), set(museum.FINDINGS))
+        self.assertIn(exhibit.fields["Theme"], museum.THEMES)
+        self.assertLessEqual({*exhibit.names, *exhibit.also}, {*museum.rules(), *museum.FAULTS})
         self.assertEqual(exhibit.text.count("// The mistake: "), 1)
         self.assertIn("Who does", exhibit.text)
+        seen = exhibit.name not in museum.NOT_SEEN
+        self.assertEqual([bool(expected.objects) for expected in exhibit.expected], [seen] * len(exhibit.expected))
+        self.assertEqual(bool(exhibit.reported), seen)
+
+
+class Rules(unittest.TestCase):
+    def test_they_are_read(self):
+        rules = museum.rules()
+        source = (museum.ROOT / "emulator" / "hazards" / "rules.h").read_text()
+        self.assertEqual(len(rules), int(re.search(r"kRules = (\d+);", source)[1]))
+        self.assertEqual(rules["proxy-fence"],
+                         ("error", "written by threads and used through the async proxy without a proxy fence"))
+
+    def test_not_seen(self):
+        self.assertLessEqual(museum.NOT_SEEN, {exhibit.name for exhibit in museum.exhibits()})
 
 
 class Record(unittest.TestCase):
@@ -101,15 +117,6 @@ class Record(unittest.TestCase):
         self.assertEqual((dies["right"], dies["failed"], dies["errors"]), (3, 3, {"ended early: ouch": 3}))
 
 
-class Readme(unittest.TestCase):
-    def test_tables(self):
-        text = museum.README.read_text()
-        self.assertEqual(museum.with_tables(text), text, "tests/museum/museum.py --write renews it")
-
-    def test_not_shown(self):
-        self.assertLessEqual(museum.NOT_SHOWN, {exhibit.name for exhibit in museum.exhibits()})
-
-
 def add(exhibit):
     for part in ("label", "fixed", "broken", *(["bounded"] if exhibit.hangs else [])):
         setattr(Museum, f"test_{exhibit.name}_{part}", lambda self, part=part: getattr(self, part)(exhibit))
@@ -117,14 +124,14 @@ def add(exhibit):
 
 if __name__ == "__main__":
     names = sys.argv[1:]
-    unknown = set(names) - {each.name for each in museum.exhibits()} - {"readme", "record"}
+    unknown = set(names) - {each.name for each in museum.exhibits()} - {"rules", "record"}
     if unknown:
         sys.exit(f"no exhibit is called {', '.join(sorted(unknown))}")
     for each in museum.exhibits():
         if not names or each.name in names:
             add(each)
     if names:
-        for other in (Record, Readme):
+        for other in (Record, Rules):
             if other.__name__.lower() not in names:
                 del globals()[other.__name__]
         del other
