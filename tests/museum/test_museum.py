@@ -11,8 +11,13 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from pathlib import Path
 
 import museum
+
+sys.path.append(str(museum.ROOT))
+
+import page  # noqa: E402
 
 
 RESULT = re.compile(r"(right|wrong \(\d+ of \d+ values; first at \d+: got .*, expected .*\)|launch failed: cudaError\w+.*)")
@@ -117,6 +122,74 @@ class Record(unittest.TestCase):
         self.assertEqual((dies["right"], dies["failed"], dies["errors"]), (3, 3, {"ended early: ouch": 3}))
 
 
+class Page(unittest.TestCase):
+    """How docs/bug_museum.md is made; that it is up to date is for tests/command_line/test_pages.py to say."""
+
+    def twins(self, *lines):
+        return page.twin("\n".join(lines), True), page.twin("\n".join(lines), False)
+
+    def test_twins(self):
+        for source, broken, fixed in (
+                ("  if constexpr (!kBroken) wait(full, 0);", [], ["  wait(full, 0);"]),
+                ("  if constexpr (kBroken) __syncthreads();", ["  __syncthreads();"], []),
+                ("  if (!kBroken || lane != 0) go();", ["  if (lane != 0) go();"], ["  go();"]),
+                ("  if (kBroken || elect_sync()) go();", ["  go();"], ["  if (elect_sync()) go();"]),
+                ("  if (warp == (kBroken ? 1 : 0) && x) go();", ["  if (warp == 1 && x) go();"], ["  if (warp == 0 && x) go();"]),
+                ("  int x = kBroken ? 2 * y : y;", ["  int x = 2 * y;"], ["  int x = y;"]),
+                ("  const bool x = kBroken;", ["  const bool x = true;"], ["  const bool x = false;"]),
+                ("  // The mistake: none.", ["  // The mistake: none."], [])):
+            self.assertEqual(self.twins(source), (broken, fixed), source)
+        self.assertEqual(self.twins("  if constexpr (!kBroken) {", "    arrive();", "    wait();", "  }", "  end();"),
+                         (["  end();"], ["  arrive();", "  wait();", "  end();"]))
+        self.assertEqual(self.twins("  if (!kBroken && warp == 0) {", "    free();", "  }"),
+                         ([], ["  if (warp == 0) {", "    free();", "  }"]))
+        with self.assertRaisesRegex(ValueError, "use<kBroken>"):
+            page.twin("  use<kBroken>();", True)
+
+    def test_every_exhibit_shows_its_mistake_and_its_lines(self):
+        for exhibit in museum.exhibits():
+            lines = page.difference(exhibit)
+            self.assertEqual(sum(line.startswith("- ") and "// The mistake: " in line for line in lines), 1, exhibit.name)
+            self.assertLessEqual(len(lines), 16, exhibit.name)
+            self.assertTrue(any(line.startswith("+ ") for line in lines), exhibit.name)
+            numbers = {int(number) for line in lines for number in re.findall(r"// line (\d+):?$", line)}
+            self.assertEqual(numbers, exhibit.reported, exhibit.name)
+            source = exhibit.text.splitlines()
+            for at, line in enumerate(lines):
+                if mark := re.search(r" *// line (\d+)(:?)$", line):
+                    code = lines[at + 1] if mark[2] else line[:mark.start()]
+                    self.assertEqual(code[1:].strip() in source[int(mark[1]) - 1] or "kBroken" in source[int(mark[1]) - 1], True, line)
+
+    def test_prose(self):
+        for text, shown in (("wait for tile_empty[stage], then __syncthreads().", "wait for `tile_empty[stage]`, then `__syncthreads()`."),
+                            ("cp.async.bulk.wait_group.read 0, .release.cluster; tcgen05.wait::ld.",
+                             "`cp.async.bulk.wait_group.read` 0, `.release.cluster`; `tcgen05.wait::ld`."),
+                            ("(common/layout/smem_descriptor.h)", "(`common/layout/smem_descriptor.h`)"),
+                            ("D = A B + D; membar/fence, bytes.", "D = A B + D; membar/fence, bytes.")):
+            self.assertEqual(page.prose(text), shown)
+
+    def test_what_was_measured(self):
+        def entry(twin, **counts):
+            return {"exhibit": "hopper_x", "twin": twin, "runs": sum(counts.values()),
+                    **{kind: counts.get(kind, 0) for kind in page.KINDS}}
+        broken = {**entry("broken", right=150, wrong=48, failed=2), "first_wrong": "wrong (1 of 2 values; first at 0: got 1, expected 2)",
+                  "errors": {"cudaErrorLaunchFailure": 2}}
+        kept = page.RECORD
+        self.addCleanup(lambda: setattr(page, "RECORD", kept))
+        with tempfile.TemporaryDirectory() as folder:
+            page.RECORD = Path(folder, "record.json")
+            self.assertEqual(page.measured("hopper_x"), "")
+            page.RECORD.write_text(json.dumps({"recorded": "2026-01-02", "exhibits": [broken, entry("fixed", right=200)]}))
+            self.assertEqual(page.measured("hopper_x"),
+                             "**On an H200**, *measured* on 2026-01-02: of 200 runs 150 right, 48 wrong, 2 failed (wrong (1 of 2 values; "
+                             "first at 0: got 1, expected 2); cudaErrorLaunchFailure). Fixed: all 200 runs right.")
+            self.assertEqual(page.measured("hopper_y"), "")
+
+    def test_every_theme_has_its_place(self):
+        asked = re.findall(r"^<!-- museum: (.*) -->$", (museum.ROOT / "docs" / "bug_museum.md").read_text(), re.MULTILINE)
+        self.assertEqual(asked, ["table", *museum.THEMES])
+
+
 def add(exhibit):
     for part in ("label", "fixed", "broken", *(["bounded"] if exhibit.hangs else [])):
         setattr(Museum, f"test_{exhibit.name}_{part}", lambda self, part=part: getattr(self, part)(exhibit))
@@ -124,14 +197,14 @@ def add(exhibit):
 
 if __name__ == "__main__":
     names = sys.argv[1:]
-    unknown = set(names) - {each.name for each in museum.exhibits()} - {"rules", "record"}
+    unknown = set(names) - {each.name for each in museum.exhibits()} - {"page", "record", "rules"}
     if unknown:
         sys.exit(f"no exhibit is called {', '.join(sorted(unknown))}")
     for each in museum.exhibits():
         if not names or each.name in names:
             add(each)
     if names:
-        for other in (Record, Rules):
+        for other in (Page, Record, Rules):
             if other.__name__.lower() not in names:
                 del globals()[other.__name__]
         del other
