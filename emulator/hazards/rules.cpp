@@ -42,12 +42,14 @@ const RuleTraits& traits(Rule rule) {
       {"barrier-init-fence", Rank::rule, "mbarrier.init without a fence that shows it to asynchronous operations",
        "fence.mbarrier_init.release.cluster behind mbarrier.init, in the same thread",
        "PTX ISA, membar/fence: fence.mbarrier_init"},
-      {"barrier-reuse", Rank::rule, "memory of a live mbarrier initialised again without mbarrier.inval",
-       "mbarrier.inval first, when nobody uses it any more", "PTX ISA, mbarrier.init, mbarrier.inval"},
+      {"barrier-reuse", Rank::rule, "mbarrier ended or initialised again while it may be in use",
+       "a barrier behind its last use, then mbarrier.inval, and only then another mbarrier.init",
+       "PTX ISA, mbarrier.init, mbarrier.inval"},
       {"barrier-overwritten", Rank::error, "memory of a live mbarrier written as data",
        "keep barriers apart from data; before their memory is reused, mbarrier.inval", "PTX ISA, mbarrier.inval"},
       {"barrier-bytes", Rank::error, "phase of an mbarrier ends while copies that tell it are under way",
-       "expect the bytes of all copies that tell the barrier in a phase, with or before the last arrive of that phase",
+       "expect the bytes of all copies that tell the barrier in a phase, with or before the last arrive of that phase; "
+       "start no copy of the next phase before this one has ended",
        "PTX ISA, Phase of the mbarrier object: tx-count"},
       {"barrier-behind", Rank::error, "wait for a phase of an mbarrier that ended two phases ago",
        "keep phases apart: nobody may arrive for the next phase but one before all have seen the last",
@@ -70,8 +72,7 @@ const RuleTraits& traits(Rule rule) {
        "PTX ISA, wgmma.mma_async: accessing the registers before wgmma.wait_group is undefined"},
       {"swizzle-alignment", Rank::note, "swizzled tile that does not begin where the pattern of its swizzle does",
        "align the tile: 1024 bytes for the 128-byte swizzle, 512 for 64, 256 for 32; the swizzle goes by addresses, "
-       "not "
-       "by rows of the tile",
+       "not by rows of the tile",
        "PTX ISA, Swizzling modes; CUDA programming guide, TMA swizzle"},
   }};
   return kTraits[static_cast<size_t>(rule)];
