@@ -233,7 +233,8 @@ class Result:
 def command(arguments):
     parser = Parser(prog="ladder check", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
                     epilog="Options go before STEP or PROGRAM; all that follows is the program's own.")
-    emulate.add_machine_options(parser)
+    emulate.add_machine_options(parser, chip="LADDER_CHIP, or the first that the program has code for",
+                                schedule="those of --schedules")
     parser.add_argument("--schedules", metavar="LIST", help=f"comma-separated (default: {','.join(SCHEDULES)})")
     parser.add_argument("--shape", metavar="MxNxK", help=f"of rungs (default: {SHAPE})")
     parser.add_argument("--strict", action="store_true", help="what breaks a rule alone is a failure too")
