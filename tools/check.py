@@ -1,41 +1,64 @@
 """`ladder check`: holds every access of a program to the hazard rules, under several schedules.
 
 Without arguments: every rung with its variants. With a rung (`step06`, `step06:2x1`): that one. With a program: that
-program, as `ladder emulate` runs it. Exit status 1 when an error was found, or the program failed; rules and notes are
-listed, and count as failures with --strict.
+program, as `ladder emulate` runs it. Exit status 1 when an error was found, the program failed, or no kernel ran; rules and
+notes are listed, and rules count as failures with --strict.
 """
 
 import argparse
 import json
 import os
+import re
+import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 
-from tools import build, emulate
+from tools import build, emulate, program
 from tools.rung import rung_and_variant, sizes_of, variants
-from tools.terminal import Parser, Progress, Refusal, note, plural, say
+from tools.terminal import Parser, Progress, Refusal, plural, say
 
 SCHEDULES = ("earliest", "latest", "random:1")
 RANKS = ("Error", "Rule", "Note")
 SHAPE = "300x520x328"  # ragged in all three, tiles that no cluster divides, a ring that goes round
+REMARK = re.compile(r"^========= Emulated \w+: note: (.*?)(?: \(\d+ times\))?$", re.MULTILINE)
 
 
 def merged(found):
-    """One finding for the same rule at the same places, whatever schedules saw it."""
+    """One finding for the same rule at the same places, whatever schedules saw it. The gravest first, and what most saw."""
     findings = {}
     for schedule, one in found:
         key = (one["rule"], one["kernel"], tuple((side["what"], side["where"]) for side in one["sides"]))
-        known = findings.setdefault(key, {**one, "schedules": [], "count": 0})
+        known = findings.setdefault(key, {**one, "schedules": [], "count": 0, "consequences": 0})
         known["count"] += one["count"]
+        known["consequences"] += one["consequences"]
+        known["rank"] = min(known["rank"], one["rank"], key=RANKS.index)
         if schedule not in known["schedules"]:
             known["schedules"].append(schedule)
-    return sorted(findings.values(), key=lambda one: RANKS.index(one["rank"]))
+    for known in findings.values():
+        del known["schedule"]
+    return sorted(findings.values(), key=lambda one: (RANKS.index(one["rank"]), -len(one["schedules"])))
+
+
+def first_of(texts):
+    """[(text, schedules)] of (schedule, text): once what differs in numbers alone, such as cycles, blocks and warps."""
+    found = {}
+    for schedule, text in texts:
+        known = found.setdefault(re.sub(r"0x[0-9a-f]+|(?<![\w:.])\d+", "#", text), (text, []))
+        if schedule not in known[1]:
+            known[1].append(schedule)
+    return list(found.values())
+
+
+def only_under(seen_under, schedules):
+    return [] if len(seen_under) == len(schedules) else [f"only under {', '.join(seen_under)}"]
 
 
 def text_of(finding, schedules):
+    """As the emulator writes it, and what the schedules make of it."""
     lines = [f"========= {finding['rank']}: {finding['kernel']}: {finding['title']} [{finding['rule']}]"]
     if finding["object"]:
         lines.append(f"=========     {finding['object']}")
@@ -44,7 +67,7 @@ def text_of(finding, schedules):
     if finding["explanation"]:
         lines.append(f"=========     {finding['explanation']}")
     lines += [f"=========     fix: {finding['fix']}", f"=========     rule: {finding['source']}"]
-    seen = [] if len(finding["schedules"]) == len(schedules) else [f"only under {', '.join(finding['schedules'])}"]
+    seen = only_under(finding["schedules"], schedules)
     if finding["count"] > 1:
         seen.append(f"{finding['count']} times in all")
     if finding["consequences"]:
@@ -59,39 +82,62 @@ class Subject:
         self.name, self.command, self.environment = name, command, environment
 
     def run(self, schedule, timeout):
-        """(exit status or None where the time was over, what the rules found, what it said on stderr)."""
+        """(how it failed or None, what the rules found or None where no kernel ran, what it said)."""
         with tempfile.TemporaryDirectory(prefix="ladder-check-") as folder:
             path = Path(folder, "findings.json")
             variables = {**self.environment, "LADDER_CHECK": "1", "LADDER_CHECK_FILE": str(path), "LADDER_SCHEDULE": schedule}
             variables.pop("LADDER_COUNTERS", None)
+            # Its own session: what it has started ends with it.
+            process = subprocess.Popen(self.command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
             try:
-                done = subprocess.run(self.command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                      stderr=subprocess.PIPE, text=True, errors="replace", timeout=timeout)
-                status, said = done.returncode, done.stdout + done.stderr
+                said, failure = "".join(process.communicate(timeout=timeout)), None
             except subprocess.TimeoutExpired:
-                status, said = None, ""
+                said, failure = "", f"has not ended after {timeout:g} s; --timeout SECONDS gives it more"
+            finally:
+                if process.returncode is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.communicate()
+            if process.returncode and not failure:
+                failure = f"ended with status {process.returncode}"
+                if process.returncode < 0:
+                    failure = f"was ended by {signal.Signals(-process.returncode).name}"
+                if last := [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("=========")]:
+                    failure += f": {last[-1]}"
             try:
                 report = json.loads(path.read_text())
             except (OSError, ValueError):  # it launched nothing, or died
-                report = {"findings": [], "faults": []}
-            return status, report, said
+                report = None
+            return failure, report, said
 
 
 def rung_subject(name, variant, shape, options):
-    k = "16" if name.startswith("step00") else shape.split("x")[2]
-    m, n, _ = shape.split("x")
-    command = [str(build.rung(name)), "--m", m, "--n", n, "--k", k, "--out-dtype", "f32", "--on", emulate.chip(options), "--check"]
+    m, n, k = shape.split("x")
+    command = [str(build.rung(name)), "--m", m, "--n", n, "--k", "16" if name.startswith("step00") else k, "--out-dtype", "f32",
+               "--on", emulate.chip(options), "--check"]
     command += ["--variant", variant] if variant else []
     return Subject(f"{name}:{variant}" if variant else name, command, emulate.environment(options))
 
 
+def fitting_chip(path):
+    """The first chip that the program has PTX for, where nobody names one."""
+    try:
+        ptx = program.inspect(path).ptx
+    except (program.NotElf, OSError):
+        ptx = []
+    return next((chip for chip, capability in program.CHIPS.items() if any(entry.fits(capability) for entry in ptx)), None)
+
+
 def program_subject(options):
     path = options.subject if os.path.sep in options.subject else shutil.which(options.subject) or options.subject
+    if not options.chip and not os.environ.get("LADDER_CHIP"):
+        options.chip = fitting_chip(path)
     found = emulate.refuse_unsuitable(path, emulate.chip(options))
     environment = emulate.environment(options)
     if found.rpath:
-        environment["LD_PRELOAD"] = str(build.libraries() / emulate.EMULATED_RUNTIME)
-    return Subject(options.subject, [path, *options.rest], environment)
+        runtime = str(build.libraries() / emulate.EMULATED_RUNTIME)
+        environment["LD_PRELOAD"] = " ".join(filter(None, [runtime, environment.get("LD_PRELOAD")]))
+    return Subject(shlex.join([Path(path).name, *options.rest]), [path, *options.rest], environment)
 
 
 def subjects(options):
@@ -105,73 +151,127 @@ def subjects(options):
         if options.rest:
             raise Refusal(f"{options.rest[0]}: a rung is checked by name and --shape; for its own options, name its executable.")
         name, variant = rung_and_variant(options.subject)
+        if variant and variant not in variants(name):
+            raise Refusal(f"{options.subject}: no such variant; there are {', '.join(variants(name))}.")
         return [rung_subject(name, variant, shape, options)]
     return [rung_subject(name, variant, shape, options) for name in build.rungs() for variant in variants(name)]
+
+
+def schedules_of(options):
+    """Those to go through; what is not one is refused."""
+    if options.schedules is None:
+        one = emulate.schedule(options)
+        return [one] if one else list(SCHEDULES)
+    if options.schedule or options.seed is not None:
+        raise Refusal("--schedules lists them all; leave --schedule and --seed out.")
+    schedules = list(dict.fromkeys(options.schedules.split(",")))
+    for schedule in schedules:
+        if not re.fullmatch(r"earliest|latest|random(:\d+)?", schedule):
+            raise Refusal(f"--schedules {options.schedules}: expected earliest, latest, random or random:SEED, "
+                          "with commas between them.")
+    return schedules
+
+
+class Result:
+    """What all schedules together have shown of a subject."""
+
+    def __init__(self, subject, schedules):
+        self.subject, self.schedules, self.seconds = subject, schedules, 0
+        self.found, self.failures, self.faults, self.remarks, self.launched = [], [], [], [], False
+
+    def add(self, schedule, timeout):
+        begin = time.monotonic()
+        failure, report, said = self.subject.run(schedule, timeout)
+        self.seconds += time.monotonic() - begin
+        self.launched |= report is not None
+        self.found += [(schedule, one) for one in (report or {}).get("findings", [])]
+        self.faults += [(schedule, fault.rstrip()) for fault in (report or {}).get("faults", [])]
+        self.remarks += [(schedule, remark) for remark in REMARK.findall(said)]
+        self.failures += [(schedule, failure)] if failure else []
+
+    @property
+    def counts(self):
+        findings = merged(self.found)
+        counts = {rank: sum(one["rank"] == rank for one in findings) for rank in RANKS}
+        counts["Note"] += len(first_of(self.remarks))
+        return counts
+
+    def good(self, strict):
+        counts = self.counts
+        return self.launched and not (counts["Error"] or self.faults or self.failures or (strict and counts["Rule"]))
+
+    @property
+    def clean(self):
+        return self.launched and not (self.failures or self.faults or any(self.counts.values()))
+
+    @property
+    def verdict(self):
+        if self.clean:
+            return "clean"
+        words = [plural(count, rank.lower()) for rank, count in self.counts.items() if count]
+        words += ["stopped by the emulator"] if self.faults else ["failed"] if self.failures else []
+        return ", ".join(words if self.launched or words else ["no kernel ran, nothing was checked"])
+
+    def lines(self):
+        """All there is to say below the verdict."""
+        yield from (text_of(finding, self.schedules) for finding in merged(self.found))
+        for text, seen_under in first_of(self.faults):
+            yield "\n".join([text, *(f"=========     {words}" for words in only_under(seen_under, self.schedules))])
+        for text, seen_under in first_of(self.remarks):
+            yield f"========= Note: {text}{''.join(f'; {words}' for words in only_under(seen_under, self.schedules))}"
+        for text, seen_under in first_of(self.failures):
+            yield f"    under {', '.join(seen_under)} it {text}"
+
+    def json(self, strict):
+        def listed(texts, name):
+            return [{name: text, "schedules": seen_under} for text, seen_under in first_of(texts)]
+        return {"subject": self.subject.name, "schedules": self.schedules, "findings": merged(self.found),
+                "faults": listed(self.faults, "report"), "remarks": listed(self.remarks, "text"),
+                "failures": listed(self.failures, "how"), "good": self.good(strict)}
 
 
 def command(arguments):
     parser = Parser(prog="ladder check", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
                     epilog="Options go before STEP or PROGRAM; all that follows is the program's own.")
-    emulate.add_options(parser)
+    emulate.add_machine_options(parser, chip="LADDER_CHIP, or the first that the program has code for",
+                                schedule="those of --schedules")
     parser.add_argument("--schedules", metavar="LIST", help=f"comma-separated (default: {','.join(SCHEDULES)})")
     parser.add_argument("--shape", metavar="MxNxK", help=f"of rungs (default: {SHAPE})")
-    parser.add_argument("--json", action="store_true", help="findings as JSON, on standard output")
+    parser.add_argument("--strict", action="store_true", help="what breaks a rule alone is a failure too")
+    parser.add_argument("--json", action="store_true", help="all of it as JSON, on standard output")
     parser.add_argument("--timeout", type=float, default=600, metavar="SECONDS", help="for each run (default: 600)")
     parser.add_argument("subject", nargs="?", metavar="STEP | PROGRAM")
     parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="ARGS", help="handed to the program")
     options = parser.parse_args(arguments)
-    strict, options.strict = options.strict, False  # of the verdict, not of the emulator
-    if options.schedules and (options.schedule or options.seed is not None):
-        raise Refusal("--schedules lists them all; leave --schedule and --seed out.")
-    schedules = options.schedules.split(",") if options.schedules else [emulate.schedule(options)]
-    if schedules == [None]:
-        schedules = list(SCHEDULES)
-    options.schedule = options.seed = None
-    for schedule in schedules:
-        emulate.schedule(argparse.Namespace(schedule=schedule, seed=None))
+    schedules = schedules_of(options)
+    if not options.timeout > 0:
+        raise Refusal(f"--timeout {options.timeout:g}: expected seconds, more than 0.")
+    strict = options.strict
+    # As emulate.environment takes them: the schedule comes with each run, and strict is of the verdict.
+    options.schedule = options.seed = options.strict = options.counters = None
     build.build(quiet=True, target="rungs")
     work = subjects(options)
-    progress = Progress(len(work) * len(schedules), "checked")
-    results, bad = [], False
+    width = max(len(subject.name) for subject in work)
+    progress = Progress(len(work) * len(schedules), "checking")
+    results = []
     for subject in work:
-        found, failures, faults, begin = [], [], [], time.monotonic()
+        result = Result(subject, schedules)
         for schedule in schedules:
-            status, report, said = subject.run(schedule, options.timeout)
-            progress.step(f"{subject.name} {schedule}")
-            found += [(schedule, one) for one in report["findings"]]
-            faults += [fault for fault in report["faults"] if fault not in faults]
-            if status != 0:
-                failures.append({"schedule": schedule, "status": status, "said": said})
+            if len(work) > 1 or progress.terminal:
+                progress.step(f"{subject.name} under {schedule}")
+            result.add(schedule, options.timeout)
         progress.end()
-        findings = merged(found)
-        ranks = {rank: sum(one["rank"] == rank for one in findings) for rank in RANKS}
-        failed = bool(ranks["Error"] or failures or (strict and ranks["Rule"]))
-        bad = bad or failed
-        results.append({"subject": subject.name, "schedules": schedules, "findings": findings, "faults": faults,
-                        "failures": failures, "good": not failed})
+        results.append(result)
         if not options.json:
-            tell(subject, schedules, findings, ranks, faults, failures, time.monotonic() - begin)
+            if len(work) > 1:
+                say(f"{subject.name:<{width}}  {result.verdict:<24}  {result.seconds:6.1f} s")
+            for text in result.lines():
+                say(text)
     if options.json:
-        say(json.dumps(results, indent=2))
+        say(json.dumps([result.json(strict) for result in results], indent=2))
     elif len(work) > 1:
         say()
-        clean = sum(result["good"] and not result["findings"] for result in results)
-        say(f"{clean} of {plural(len(work), 'kernel')} clean under {', '.join(schedules)}.")
-    return 1 if bad else 0
-
-
-def tell(subject, schedules, findings, ranks, faults, failures, seconds):
-    verdict = ", ".join(plural(count, rank.lower()) for rank, count in ranks.items() if count) or "clean"
-    if failures:
-        verdict += f", failed under {', '.join(failure['schedule'] for failure in failures)}"
-    say(f"{subject.name:<28}{verdict:<40}{seconds:>6.1f} s")
-    for finding in findings:
-        say(text_of(finding, schedules))
-    for fault in faults:
-        say(fault.rstrip())
-    for failure in failures if not faults else []:
-        if failure["status"] is None:
-            say(f"    under {failure['schedule']} it has not ended in time; --timeout SECONDS gives it more")
-        else:
-            said = [line for line in failure["said"].splitlines() if not line.startswith("=========")]
-            say(f"    under {failure['schedule']} it ended with status {failure['status']}: " + " | ".join(said[-3:]))
+        say(f"{sum(result.clean for result in results)} of {plural(len(work), 'kernel')} clean under {', '.join(schedules)}.")
+    else:
+        say(f"{results[0].subject.name}: {results[0].verdict} ({', '.join(schedules)}; {results[0].seconds:.1f} s)")
+    return 0 if all(result.good(strict) for result in results) else 1

@@ -11,13 +11,18 @@ from tools.terminal import Parser, Refusal
 EMULATED_RUNTIME = "libcudart.so.13"
 
 
-def add_options(parser):
-    """Options of an emulated run, shared by the commands that start one."""
-    parser.add_argument("--chip", metavar="NAME", help=f"{' or '.join(program.CHIPS)} (default: LADDER_CHIP, or b200)")
+def add_machine_options(parser, chip="LADDER_CHIP, or b200", schedule="LADDER_SCHEDULE, or earliest"):
+    """The machine that a program finds itself on, and what it is by default."""
+    parser.add_argument("--chip", metavar="NAME", help=f"{' or '.join(program.CHIPS)} (default: {chip})")
     parser.add_argument("--schedule", metavar="WHEN", help="when asynchronous work is done: earliest, latest, random or "
-                        "random:SEED (default: LADDER_SCHEDULE, or earliest)")
+                        f"random:SEED (default: {schedule})")
     parser.add_argument("--seed", type=int, metavar="N", help="of the random schedule")
     parser.add_argument("--threads", type=int, metavar="N", help="host threads (default: LADDER_THREADS, or one a core)")
+
+
+def add_options(parser):
+    """Options of an emulated run, shared by the commands that start one."""
+    add_machine_options(parser)
     parser.add_argument("--strict", action="store_true", help="results of unfinished work are poisoned")
     parser.add_argument("--counters", metavar="FILE", help="append what each launch did, one JSON object a line")
 

@@ -17,6 +17,9 @@ A page asks for it with a comment, and the fenced block, the table or the image 
     <!-- instructions: step04_swizzle -->                              | what each of its instructions is for
     <!-- study: 128x256x512 -->                                        | what step04's study moves, by configuration
     <!-- rules: all -->                                                | the hazard rules
+    <!-- museum: table -->                                             | the exhibits of tests/museum
+    <!-- museum: clusters -->                                          all that is to be said of those of a theme, up to
+                                                                       <!-- end -->
 """
 
 import difflib
@@ -244,3 +247,19 @@ def study(asked):
                    counted["most_bytes_in_flight"])
         table.append((configuration[0], *[f"{number:,}" for number in numbers], ", ".join(parts[configuration])))
     return "".join(table_row(*each) + "\n" for each in table)
+
+
+class Museum:
+    """`table`, or one of the themes: exhibits of tests/museum, and what is told of them."""
+
+    def __init__(self):
+        self.page = None  # made for the first block
+
+    def __call__(self, asked):
+        sys.path.insert(0, str(build.ROOT / "tests" / "museum"))
+        import museum
+        import page
+        if asked not in ("table", *museum.THEMES):
+            raise Refusal(f"<!-- museum: {asked} -->: expected table or a theme: {', '.join(museum.THEMES)}.")
+        self.page = self.page or page.Museum()
+        return self.page(asked)

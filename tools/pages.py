@@ -1,5 +1,5 @@
 """`ladder pages`: renews what the pages quote: reports of rungs broken on purpose, diffs, counters, layouts, machine code,
-timelines.
+timelines, exhibits of the bug museum.
 
 tools/page_blocks.py says what a page may ask for, and how.
 """
@@ -8,12 +8,12 @@ import re
 from pathlib import Path
 
 from tools import build
-from tools.page_blocks import MachineCode, Reports, Timelines, counters, difference, layout, orders, rules, study
+from tools.page_blocks import MachineCode, Museum, Reports, Timelines, counters, difference, layout, orders, rules, study
 from tools.terminal import Parser, Refusal, note, say
 
 DOCS = build.ROOT / "docs"
-ASKED = re.compile(r"^<!-- (report|diff|counters|layout|orders|timeline|loop|instructions|study|rules): (.*?) -->\n", re.MULTILINE)
-BLOCK = re.compile(r"\n?(?:```\w*\n(?:.*?\n)??```\n|(?:\|[^\n]*\n)+|!\[[^\n]*\n)", re.DOTALL)
+ASKED = re.compile(r"^<!-- (report|diff|counters|layout|orders|timeline|loop|instructions|study|museum|rules): (.*?) -->\n", re.MULTILINE)
+BLOCK = re.compile(r"\n?(?:```\w*\n(?:.*?\n)??```\n|(?:\|[^\n]*\n)+|!\[[^\n]*\n|(?:(?!<!-- )[^\n]*\n)*?<!-- end -->\n)", re.DOTALL)
 
 
 def stale_pictures(folder, pictures, write):
@@ -31,7 +31,7 @@ def renewed(text, kinds):
     for comment in ASKED.finditer(text):
         old = BLOCK.match(text, comment.end())
         if not old:
-            raise Refusal(f"{comment[0].strip()}: no fenced block, no table and no image follows.")
+            raise Refusal(f"{comment[0].strip()}: no fenced block, no table, no image and no <!-- end --> follows.")
         new = kinds[comment[1]](comment[2])
         pieces += [text[at:comment.end()], old[0] if new is None else new]
         at = old.end()
@@ -48,8 +48,8 @@ def command(arguments):
         raise Refusal(f"{', '.join(missing)}: no such file.")
     build.build(quiet=True, target="pages")
     reports, machine_code = Reports(), MachineCode()
-    kinds = {"report": reports, "diff": difference, "counters": counters, "layout": layout, "orders": orders, "study": study, "rules": rules,
-             "loop": machine_code.loop, "instructions": machine_code.instructions}
+    kinds = {"report": reports, "diff": difference, "counters": counters, "layout": layout, "orders": orders, "study": study,
+             "loop": machine_code.loop, "instructions": machine_code.instructions, "museum": Museum(), "rules": rules}
     stale = []
     try:
         for page in options.pages or sorted(DOCS.glob("*.md")):

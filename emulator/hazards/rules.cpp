@@ -76,14 +76,16 @@ const RuleTraits& traits(Rule rule) {
        "PTX ISA, membar/fence: fence.mbarrier_init",
        "Copies that complete on an mbarrier whose init no `fence.mbarrier_init` or proxy fence has followed",
        "commits and arrives"},
-      {"barrier-reuse", Rank::rule, "memory of a live mbarrier initialised again without mbarrier.inval",
-       "mbarrier.inval first, when nobody uses it any more", "PTX ISA, mbarrier.init, mbarrier.inval",
+      {"barrier-reuse", Rank::rule, "mbarrier ended or initialised again while it may be in use",
+       "a barrier behind its last use, then mbarrier.inval, and only then another mbarrier.init",
+       "PTX ISA, mbarrier.init, mbarrier.inval",
        "`mbarrier.init` on a live barrier; `mbarrier.inval` or init while a thread may still wait or arrive", ""},
       {"barrier-overwritten", Rank::error, "memory of a live mbarrier written as data",
        "keep barriers apart from data; before their memory is reused, mbarrier.inval", "PTX ISA, mbarrier.inval",
        "Data written where a live mbarrier is", ""},
       {"barrier-bytes", Rank::error, "phase of an mbarrier ends while copies that tell it are under way",
-       "expect the bytes of all copies that tell the barrier in a phase, with or before the last arrive of that phase",
+       "expect the bytes of all copies that tell the barrier in a phase, with or before the last arrive of that phase; "
+       "start no copy of the next phase before this one has ended",
        "PTX ISA, Phase of the mbarrier object: tx-count",
        "A phase that ends while a copy that tells the barrier is under way",
        "under the schedule `earliest`, where no copy ever is: there the read is told"},
@@ -116,8 +118,7 @@ const RuleTraits& traits(Rule rule) {
        "Registers of D touched while their `wgmma` is under way", "registers of A"},
       {"swizzle-alignment", Rank::note, "swizzled tile that does not begin where the pattern of its swizzle does",
        "align the tile: 1024 bytes for the 128-byte swizzle, 512 for 64, 256 for 32; the swizzle goes by addresses, "
-       "not "
-       "by rows of the tile",
+       "not by rows of the tile",
        "PTX ISA, Swizzling modes; CUDA programming guide, TMA swizzle",
        "TMA tiles with a swizzle whose address is no multiple of the pattern", "whether the readers know of it"},
   }};

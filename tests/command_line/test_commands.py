@@ -10,7 +10,8 @@ from pathlib import Path
 
 from support import BUILD, PYTHON, ROOT, Refusals, ladder, run
 
-COMMANDS = ["build", "run", "test", "compare", "exercise", "trace", "emulate", "fuzz", "sass", "isa", "pages", "record", "speed"]
+COMMANDS = ["build", "run", "test", "compare", "exercise", "trace", "check", "emulate", "fuzz", "sass", "isa", "pages", "record",
+            "speed"]
 
 
 class Commands(Refusals):

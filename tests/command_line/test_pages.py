@@ -17,6 +17,7 @@ INSTRUCTIONS = "<!-- instructions: step04_swizzle -->"
 STUDY = "<!-- study: 128x256x64 -->"
 LAYOUT = "<!-- layout: 128B, 128x64, 3 lines -->"
 TIMELINE = "<!-- timeline: step03_warpspec, 128x256x64, random:2, stages-2 -->"
+MUSEUM = "<!-- museum: proxies -->"
 COUNTERS = "<!-- counters: step01_kloop step02_pipeline, 128x256x64 -->"
 
 
@@ -35,7 +36,7 @@ def anchors(page):
 
 class Links(unittest.TestCase):
     def test_they_lead_somewhere(self):
-        for page in [ROOT / "README.md", ROOT / "tests" / "golden" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for page in [ROOT / "README.md", *sorted((ROOT / "tests").glob("*/README.md")), *sorted((ROOT / "docs").glob("*.md"))]:
             for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
                 if "://" in link:
                     continue
@@ -142,6 +143,21 @@ class Blocks(Refusals):
         self.page.write_text("<!-- orders: f32, 32 -->\n| old |\n| --- |\n")
         self.assert_refused_in_one_line(ladder("pages", self.page), "page.md", "expected f16 or bf16")
 
+    def test_exhibits(self):
+        lines = self.renewed(MUSEUM, "### Old\n\n```\nreport\n```\n<!-- end -->\n")
+        self.assertEqual((lines[0], lines[-3:]), ("", ["", "<!-- end -->", ""]))
+        begin = lines.index("### hopper_store_without_proxy_fence")
+        self.assertEqual(lines[begin + 2], "**A tile written by threads is handed to TMA without a fence between the proxies.**")
+        self.assertIn("+ fence_proxy_async_shared_cta();", lines[begin:])
+        self.assertIn("Told, under `earliest`:", lines[begin:])
+        lines = self.renewed("<!-- museum: table -->", "| old |\n")
+        self.assertEqual(lines[:2], ["| exhibit | what is wrong | what is told | chip |", "| --- | --- | --- | --- |"])
+        self.assertIn("error: `proxy-fence`", next(line for line in lines if line.startswith("| [hopper_store_without_proxy_fence]")))
+
+    def test_exhibits_without_an_end(self):
+        self.page.write_text(f"{MUSEUM}\nText.\n{DIFF}\n<!-- end -->\n")
+        self.assert_refused(ladder("pages", self.page), MUSEUM, "no <!-- end --> follows")
+
     def test_a_layout_without_swizzle(self):
         lines = self.renewed("<!-- layout: none, 8x16, 2 lines -->", "```\n```\n")
         self.assertEqual([line.split() for line in lines[2:4]], [
@@ -189,6 +205,7 @@ class Blocks(Refusals):
                 (COUNTERS.replace("256", "100"), "step01_kloop ended with exit status 2"),
                 (TIMELINE.replace("random:2", "soon"), "expected a rung, MxNxK, a schedule and perhaps a variant"),
                 (TIMELINE.replace("stages-2", "stages-9"), "step03_warpspec ended with exit status 2"),
+                (MUSEUM.replace("proxies", "dinosaurs"), "expected table or a theme: waits and phases, "),
                 (LAYOUT.replace(", 3 lines", ""), "expected a swizzle, ROWSxK and `N lines`"),
                 (LAYOUT.replace("128B", "256B"), "expected a swizzle (none, 32B, 64B or 128B)"),
                 (LAYOUT.replace("x64", "x48"), "a tile of 128 rows x 48 of K: expected multiples of 8 and 64"),
@@ -201,7 +218,7 @@ class Blocks(Refusals):
 
     def test_a_comment_without_its_block(self):
         self.page.write_text(f"{DIFF}\nText.\n```\nold\n```\n")
-        self.assert_refused(ladder("pages", self.page), DIFF, "no fenced block, no table and no image follows")
+        self.assert_refused(ladder("pages", self.page), DIFF, "no fenced block, no table, no image and no <!-- end --> follows")
 
     def test_a_page_that_is_not_there(self):
         self.assert_refused_in_one_line(ladder("pages", self.page), "page.md: no such file")

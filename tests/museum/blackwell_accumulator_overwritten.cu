@@ -5,7 +5,8 @@
 //   which the arrive lets go, write to the same columns.
 // Fix: tcgen05.wait::ld, tcgen05.fence::before_thread_sync, then the arrive.
 // Rule: PTX ISA, tcgen05.wait; tcgen05 memory consistency model
-// Expect: overwrite-too-early, read-too-early
+// Theme: tensor core results and tensor memory
+// Expect: overwrite-too-early of columns 0 to 31
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"
@@ -55,7 +56,7 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
     for (unsigned tile = 0; tile < kTiles; ++tile) {
       wait_parity(shared_address(accumulator_empty), (tile & 1) ^ 1);  // passes at once for the first tile
       tcgen05_fence_after_thread_sync();
-      issue_mmas(accumulator, a_descriptor(a_tile), b_descriptor(b_tiles[tile]), false);
+      issue_mmas(accumulator, a_descriptor(a_tile), b_descriptor(b_tiles[tile]), false);  // reported
       tcgen05_commit<1>(shared_address(accumulator_full));
     }
   } else if (warp < 4) {
@@ -64,7 +65,7 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
       tcgen05_fence_after_thread_sync();
       __syncwarp();
       float values[kTileN];
-      tcgen05_ld_32x32b_x32(values, accumulator + (warp * 32 << 16));
+      tcgen05_ld_32x32b_x32(values, accumulator + (warp * 32 << 16));  // reported
       // The mistake: the accumulator is given back under loads that may not have read it yet.
       if constexpr (!kBroken) tcgen05_wait_ld();
       tcgen05_fence_before_thread_sync();

@@ -5,7 +5,8 @@
 //   told by the mbarrier that tcgen05.commit signals.
 // Fix: Every reader waits for accumulator_full, then tcgen05.fence::after_thread_sync, then tcgen05.ld.
 // Rule: PTX ISA, tcgen05 memory consistency model; tcgen05.commit
-// Expect: read-too-early, overwrite-too-early, uninitialised
+// Theme: tensor core results and tensor memory
+// Expect: read-too-early of columns 0 to 31
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"
@@ -51,7 +52,7 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
     cp_async_bulk_load(shared_address(b_tile), b, kBBytes, shared_address(tile_full));
     wait_parity(shared_address(tile_full), 0);
     tcgen05_fence_after_thread_sync();
-    issue_mmas(accumulator, a_descriptor(a_tile), b_descriptor(b_tile), false);
+    issue_mmas(accumulator, a_descriptor(a_tile), b_descriptor(b_tile), false);  // reported
     tcgen05_commit<1>(shared_address(accumulator_full));
   }
   __syncthreads();
@@ -59,7 +60,7 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
   if constexpr (!kBroken) wait_parity(shared_address(accumulator_full), 0);
   tcgen05_fence_after_thread_sync();
   __syncwarp();
-  store_row(out, threadIdx.x, accumulator);
+  store_row(out, threadIdx.x, accumulator);  // reported
 
   wait_parity(shared_address(accumulator_full), 0);  // tensor memory must not be freed under the MMAs
   tcgen05_fence_before_thread_sync();

@@ -5,7 +5,8 @@
 //   thread are none of them, barrier between the two or not.
 // Fix: The thread that issues the MMAs issues the commit. (Elect it once, and keep both in its branch.)
 // Rule: PTX ISA, tcgen05.commit: operations initiated by the executing thread
-// Expect: read-too-early, overwrite-too-early, uninitialised
+// Theme: bytes and arrivals
+// Expect: commit-thread of accumulator_full; read-too-early of columns 0 to 31
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"
@@ -54,18 +55,18 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
     cp_async_bulk_load(shared_address(b_tile), b, kBBytes, shared_address(tile_full));
     wait_parity(shared_address(tile_full), 0);
     tcgen05_fence_after_thread_sync();
-    issue_mmas(accumulator, a_descriptor(a_tile), b_descriptor(b_tile), false);
+    issue_mmas(accumulator, a_descriptor(a_tile), b_descriptor(b_tile), false);  // reported
     tcgen05_commit<1>(shared_address(mmas_complete));
   }
   tcgen05_fence_before_thread_sync();
   __syncthreads();
   tcgen05_fence_after_thread_sync();
   // The mistake: warp 1 has issued no MMA, so its commit has nothing to wait for.
-  if (warp == (kBroken ? 1 : 0) && elect_sync()) tcgen05_commit<1>(shared_address(accumulator_full));
+  if (warp == (kBroken ? 1 : 0) && elect_sync()) tcgen05_commit<1>(shared_address(accumulator_full));  // reported
   wait_parity(shared_address(accumulator_full), 0);
   tcgen05_fence_after_thread_sync();
   __syncwarp();
-  store_row(out, threadIdx.x, accumulator);
+  store_row(out, threadIdx.x, accumulator);  // reported
 
   wait_parity(shared_address(mmas_complete), 0);  // tensor memory must not be freed under the MMAs
   tcgen05_fence_before_thread_sync();

@@ -4,7 +4,8 @@
 // Why: Start address, leading and stride offset count 16 bytes each. In bytes they are sixteen times too far apart.
 // Fix: Each of the three is shifted right by 4 (common/layout/smem_descriptor.h).
 // Rule: PTX ISA, tcgen05 shared memory descriptor
-// Expect: descriptor
+// Theme: contents and layouts
+// Expect: fault:descriptor of stride offset 2048 bytes
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"
@@ -53,7 +54,7 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
     constexpr uint32_t kShift = kBroken ? 0 : 4;
     const uint64_t a_words = uint64_t{shared_address(a_tile) >> 4} | uint64_t{kATile.leading_bytes() >> kShift} << 16 |
                              uint64_t{kATile.stride_bytes() >> kShift} << 32 | uint64_t{1} << 46;
-    issue_mmas(accumulator, a_words, b_descriptor(b_tile), false);
+    issue_mmas(accumulator, a_words, b_descriptor(b_tile), false);  // reported
     tcgen05_commit<1>(shared_address(accumulator_full));
   }
   wait_parity(shared_address(accumulator_full), 0);

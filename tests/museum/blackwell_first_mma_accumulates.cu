@@ -5,7 +5,8 @@
 // Why: tcgen05.alloc clears nothing. With enable-input-d, D = A B + D reads the accumulator, which nobody has written.
 // Fix: enable-input-d is false for the first MMA of each tile: D = A B.
 // Rule: PTX ISA, tcgen05.mma, enable-input-d; tcgen05.alloc
-// Expect: uninitialised
+// Theme: contents and layouts
+// Expect: fault:nothing-to-add-to of columns 0 to 31
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"
@@ -52,7 +53,7 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
     tcgen05_fence_after_thread_sync();
     // The mistake: the first MMA adds to an accumulator that holds nothing yet.
     const bool accumulate = kBroken;
-    issue_mmas(accumulator, a_descriptor(a_tile), b_descriptor(b_tile), accumulate);
+    issue_mmas(accumulator, a_descriptor(a_tile), b_descriptor(b_tile), accumulate);  // reported
     tcgen05_commit<1>(shared_address(accumulator_full));
   }
   wait_parity(shared_address(accumulator_full), 0);

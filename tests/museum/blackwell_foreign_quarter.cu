@@ -5,7 +5,8 @@
 //   Behind a producer in warp 0 the epilogue begins with warp 1, whose lanes are 32 to 63.
 // Fix: The quarter, and with it the rows, are taken from the warp's index in the CTA.
 // Rule: PTX ISA, tcgen05.ld: access restrictions of the warps of a warpgroup
-// Expect: tmem-quarter
+// Theme: tensor core results and tensor memory
+// Expect: fault:foreign-lanes of tcgen05.ld
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"
@@ -60,7 +61,7 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
     // The mistake: warp 1 is the first of the epilogue, and takes the first rows.
     const uint32_t quarter = kBroken ? warp - 1 : warp % 4;
     float values[kTileN];
-    tcgen05_ld_32x32b_x32(values, accumulator + (quarter * 32 << 16));
+    tcgen05_ld_32x32b_x32(values, accumulator + (quarter * 32 << 16));  // reported
     tcgen05_wait_ld();
     for (unsigned column = 0; column < kTileN; ++column) {
       out[(quarter * 32 + threadIdx.x % 32) * kTileN + column] = values[column];

@@ -6,7 +6,8 @@
 //   before_thread_sync half along, the reader has to say the other half.
 // Fix: tcgen05.fence::after_thread_sync between the wait and tcgen05.ld.
 // Rule: PTX ISA, tcgen05.fence; tcgen05 memory consistency model
-// Expect: tcgen05-fence
+// Theme: tensor core results and tensor memory
+// Expect: tcgen05-fence of columns 0 to 31
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"
@@ -51,14 +52,14 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
     cp_async_bulk_load(shared_address(b_tile), b, kBBytes, shared_address(tile_full));
     wait_parity(shared_address(tile_full), 0);
     tcgen05_fence_after_thread_sync();
-    issue_mmas(accumulator, a_descriptor(a_tile), b_descriptor(b_tile), false);
+    issue_mmas(accumulator, a_descriptor(a_tile), b_descriptor(b_tile), false);  // reported
     tcgen05_commit<1>(shared_address(accumulator_full));
   }
   wait_parity(shared_address(accumulator_full), 0);
   // The mistake: nothing orders the loads of tensor memory behind the wait.
   if constexpr (!kBroken) tcgen05_fence_after_thread_sync();
   __syncwarp();
-  store_row(out, threadIdx.x, accumulator);
+  store_row(out, threadIdx.x, accumulator);  // reported
 
   tcgen05_fence_before_thread_sync();
   __syncthreads();

@@ -6,7 +6,8 @@
 // Fix: tcgen05.wait::st, tcgen05.fence::before_thread_sync, the barrier, and tcgen05.fence::after_thread_sync before
 //   the MMA.
 // Rule: PTX ISA, tcgen05.wait; tcgen05 memory consistency model
-// Expect: read-too-early, overwrite-too-early, uninitialised
+// Theme: tensor core results and tensor memory
+// Expect: read-too-early of columns 32 to 39
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"
@@ -50,7 +51,7 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
 
   float row[kAColumns];
   for (unsigned i = 0; i < kAColumns; ++i) row[i] = __uint_as_float(a[threadIdx.x * kAColumns + i]);
-  tcgen05_st_32x32b_x32(a_columns + (warp * 32 << 16), row);
+  tcgen05_st_32x32b_x32(a_columns + (warp * 32 << 16), row);  // reported
   // The mistake: the stores have been issued, and nobody waits for them.
   if constexpr (!kBroken) tcgen05_wait_st();
   tcgen05_fence_before_thread_sync();
@@ -61,6 +62,7 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
     wait_parity(shared_address(tile_full), 0);
     tcgen05_fence_after_thread_sync();
     for (unsigned step = 0; step < kTileK / 16; ++step) {
+      // reported:
       tcgen05_mma_f16_tmem_a<1>(accumulator, a_columns + step * 8, b_descriptor(b_tile) + step * (kBStep >> 4),
                                 kMma.word(), step > 0);
     }

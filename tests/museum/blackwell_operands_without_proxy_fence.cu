@@ -7,7 +7,8 @@
 //   order.
 // Fix: Every thread that has written executes fence.proxy.async.shared::cta before the barrier.
 // Rule: PTX ISA, async proxy; membar/fence, fence.proxy.async
-// Expect: proxy-fence
+// Theme: proxies
+// Expect: proxy-fence of a_tile
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"
 #include "tests/museum/exhibit.cuh"
@@ -31,7 +32,7 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
   __shared__ uint64_t accumulator_full;
   __shared__ uint32_t tmem_address;
   const uint32_t warp = warp_index();
-  for (unsigned i = threadIdx.x; i < kABytes / 4; i += kThreads) a_tile[i] = a[i];
+  for (unsigned i = threadIdx.x; i < kABytes / 4; i += kThreads) a_tile[i] = a[i];  // reported
   for (unsigned i = threadIdx.x; i < kBBytes / 4; i += kThreads) b_tile[i] = b[i];
   // The mistake: what the threads wrote is not handed over to the async proxy.
   if constexpr (!kBroken) fence_proxy_async_shared_cta();
@@ -49,7 +50,7 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
   const uint32_t accumulator = tmem_address;
 
   if (warp == 0 && elect_sync()) {
-    issue_mmas(accumulator, a_descriptor(a_tile), b_descriptor(b_tile), false);
+    issue_mmas(accumulator, a_descriptor(a_tile), b_descriptor(b_tile), false);  // reported
     tcgen05_commit<1>(shared_address(accumulator_full));
   }
   wait_parity(shared_address(accumulator_full), 0);

@@ -6,7 +6,8 @@
 // Fix: A cluster barrier (or an mbarrier of the leader's, on which the peer arrives) between the writes of both and
 //   the MMA.
 // Rule: PTX ISA, tcgen05.mma, .cta_group::2; barrier.cluster
-// Expect: read-too-early, overwrite-too-early, uninitialised
+// Theme: clusters
+// Expect: read-too-early of a_tile of CTA 1
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"
@@ -51,7 +52,7 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
   const uint32_t accumulator = tmem_address;
 
   if (rank == 1) linger(3000);  // the peer lags
-  for (unsigned i = threadIdx.x; i < kABytes / 4; i += kThreads) a_tile[i] = a[rank * kABytes / 4 + i];
+  for (unsigned i = threadIdx.x; i < kABytes / 4; i += kThreads) a_tile[i] = a[rank * kABytes / 4 + i];  // reported
   for (unsigned i = threadIdx.x; i < kHalfOfBBytes / 4; i += kThreads) b_tile[i] = b[rank * kHalfOfBBytes / 4 + i];
   fence_proxy_async_shared_cta();
   // The mistake: the leader does not wait for the peer.
@@ -64,6 +65,7 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
     const uint64_t half_of_b = tcgen05_smem_descriptor(shared_address(b_tile), kHalfOfB.leading_bytes(),
                                                        kHalfOfB.stride_bytes(), Swizzle::kNone);
     for (unsigned step = 0; step < kTileK / 16; ++step) {
+      // reported:
       tcgen05_mma_f16<2>(accumulator, a_descriptor(a_tile) + step * (kAStep >> 4),
                          half_of_b + step * (kHalfOfBStep >> 4), kPairMma.word(), step > 0);
     }

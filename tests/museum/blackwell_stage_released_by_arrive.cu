@@ -4,7 +4,8 @@
 // Why: The arrive says what its thread has done: issue. The MMAs read their operands later.
 // Fix: tcgen05.commit onto tile_empty: it arrives when the MMAs before it are complete.
 // Rule: PTX ISA, tcgen05.commit; tcgen05 memory consistency model
-// Expect: overwrite-too-early, read-too-early
+// Theme: stages and buffers
+// Expect: overwrite-too-early of a_tile, b_tile
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"
@@ -56,8 +57,8 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
       wait_parity(shared_address(tile_empty[stage]), parity ^ 1);  // passes at once in the first round
       const uint32_t full = shared_address(tile_full[stage]);
       mbarrier_arrive_expect_tx(full, kABytes + kBBytes);
-      cp_async_bulk_load(shared_address(a_tile[stage]), a + k_tile * kABytes / 4, kABytes, full);
-      cp_async_bulk_load(shared_address(b_tile[stage]), b + k_tile * kBBytes / 4, kBBytes, full);
+      cp_async_bulk_load(shared_address(a_tile[stage]), a + k_tile * kABytes / 4, kABytes, full);  // reported
+      cp_async_bulk_load(shared_address(b_tile[stage]), b + k_tile * kBBytes / 4, kBBytes, full);  // reported
       if (++stage == kStages) stage = 0, parity ^= 1;
     }
   }
@@ -65,7 +66,7 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
     for (unsigned k_tile = 0; k_tile < kKTiles; ++k_tile) {
       wait_parity(shared_address(tile_full[stage]), parity);
       tcgen05_fence_after_thread_sync();
-      issue_mmas(accumulator, a_descriptor(a_tile[stage]), b_descriptor(b_tile[stage]), k_tile > 0);
+      issue_mmas(accumulator, a_descriptor(a_tile[stage]), b_descriptor(b_tile[stage]), k_tile > 0);  // reported
       // The mistake: the MMAs have been issued; they may still have to read the stage.
       if constexpr (kBroken) mbarrier_arrive(shared_address(tile_empty[stage]));
       if constexpr (!kBroken) tcgen05_commit<1>(shared_address(tile_empty[stage]));

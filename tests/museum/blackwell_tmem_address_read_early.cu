@@ -5,7 +5,9 @@
 //   what was there before.
 // Fix: A CTA barrier between tcgen05.alloc and the reads, with the tcgen05 fences around it.
 // Rule: PTX ISA, tcgen05.alloc; tcgen05.fence
-// Expect: read-too-early, overwrite-too-early, uninitialised
+// Theme: tensor core results and tensor memory
+// Expect: read-too-early of tmem_address
+// Also: fault:foreign-lanes
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"
@@ -40,14 +42,14 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
   if (warp == 0) {
     linger(1000);
     __syncwarp();
-    tcgen05_alloc<1>(shared_address(tmem_address), kTmemColumns);
+    tcgen05_alloc<1>(shared_address(tmem_address), kTmemColumns);  // reported
     tcgen05_relinquish_alloc_permit<1>();
   }
   tcgen05_fence_before_thread_sync();
   // The mistake: warps 1 to 3 do not wait for warp 0.
   if constexpr (!kBroken) __syncthreads();
   tcgen05_fence_after_thread_sync();
-  const uint32_t accumulator = *static_cast<volatile uint32_t*>(&tmem_address);
+  const uint32_t accumulator = *static_cast<volatile uint32_t*>(&tmem_address);  // reported
 
   if (warp == 0 && elect_sync()) {
     mbarrier_arrive_expect_tx(shared_address(tile_full), kABytes + kBBytes);

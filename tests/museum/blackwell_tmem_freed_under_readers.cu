@@ -5,7 +5,9 @@
 // Why: tcgen05.dealloc orders nothing. That the allocating warp has read its own lanes says nothing about the others.
 // Fix: tcgen05.fence::before_thread_sync and a CTA barrier between everybody's reads and the tcgen05.dealloc.
 // Rule: PTX ISA, tcgen05.dealloc; tcgen05.fence
-// Expect: tmem-freed
+// Theme: tensor core results and tensor memory
+// Expect: read-too-early of columns 0 to 31
+// Also: fault:not-allocated
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"
@@ -57,14 +59,14 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
   tcgen05_fence_after_thread_sync();
   if (warp != 0) linger(3000);
   __syncwarp();
-  store_row(out, threadIdx.x, accumulator);
+  store_row(out, threadIdx.x, accumulator);  // reported
 
   tcgen05_fence_before_thread_sync();
   // The mistake: warps 1 to 3 may still be reading.
   if constexpr (!kBroken) __syncthreads();
   if (warp == 0) {
     tcgen05_fence_after_thread_sync();
-    tcgen05_dealloc<1>(accumulator, kTmemColumns);
+    tcgen05_dealloc<1>(accumulator, kTmemColumns);  // reported
   }
 }
 

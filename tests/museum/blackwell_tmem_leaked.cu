@@ -5,7 +5,8 @@
 // Why: Tensor memory is not given back by the end of a CTA. Its 512 columns belong to all CTAs of the SM in turn.
 // Fix: tcgen05.dealloc of all columns before the kernel ends, after everybody has read.
 // Rule: PTX ISA, tcgen05.alloc, tcgen05.dealloc: all must be freed before the kernel ends
-// Expect: tmem-leak
+// Theme: tensor core results and tensor memory
+// Expect: fault:not-freed of 32 columns
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"
@@ -65,7 +66,7 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
     tcgen05_fence_after_thread_sync();
     tcgen05_dealloc<1>(accumulator, kTmemColumns);
   }
-}
+}  // reported
 
 int main(int argc, char** argv) {
   Exhibit exhibit(argc, argv);

@@ -7,7 +7,9 @@
 // Fix: All threads meet after their wait and before the init. (Better still: initialise once, and turn the parity
 //   over.)
 // Rule: PTX ISA, mbarrier.init: on memory of a live mbarrier it is undefined; mbarrier.inval first
-// Expect: barrier-reuse
+// Theme: the life of a barrier
+// Expect: barrier-reuse of tile_full
+// Also: barrier-init, fault:no-mbarrier
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -36,11 +38,11 @@ __global__ void __launch_bounds__(kThreads) copy_tiles(const uint32_t* in, uint3
     }
     __syncthreads();
     if (threadIdx.x >= 32) museum::linger(3000);
-    museum::wait_parity(shared_address(tile_full), 0);
+    museum::wait_parity(shared_address(tile_full), 0);  // reported
     for (unsigned i = threadIdx.x; i < kWords; i += kThreads) out[first + i] = tiles[tile][i];
     // The mistake: thread 0 goes on to the next barrier while others have yet to see this phase end.
     if constexpr (!kBroken) __syncthreads();
-    if (threadIdx.x == 0) mbarrier_inval(shared_address(tile_full));
+    if (threadIdx.x == 0) mbarrier_inval(shared_address(tile_full));  // reported
   }
 }
 

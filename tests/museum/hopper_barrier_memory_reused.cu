@@ -6,7 +6,8 @@
 //   are not memory for anything else.
 // Fix: mbarrier.inval when nobody uses the barrier any more, then a CTA barrier, then the other use.
 // Rule: PTX ISA, mbarrier.inval
-// Expect: barrier-reuse
+// Theme: the life of a barrier
+// Expect: barrier-overwritten of tile_full
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -27,7 +28,7 @@ __global__ void __launch_bounds__(kThreads) sum_tile(const uint32_t* in, uint32_
   __shared__ alignas(128) uint32_t tile[kWords];
   __shared__ uint64_t tile_full;
   if (threadIdx.x == 0) {
-    mbarrier_init(shared_address(tile_full), 1);
+    mbarrier_init(shared_address(tile_full), 1);  // reported
     fence_mbarrier_init();
     mbarrier_arrive_expect_tx(shared_address(tile_full), sizeof tile);
     cp_async_bulk_load(shared_address(tile), in + blockIdx.x * kWords, sizeof tile, shared_address(tile_full));
@@ -42,7 +43,7 @@ __global__ void __launch_bounds__(kThreads) sum_tile(const uint32_t* in, uint32_
   if (threadIdx.x == 0) {
     // The mistake: the barrier is still one when its memory becomes two sums.
     if constexpr (!kBroken) mbarrier_inval(shared_address(tile_full));
-    sums[0] = sums[1] = 0;
+    sums[0] = sums[1] = 0;  // reported
   }
   __syncthreads();
   atomicAdd(&sums[threadIdx.x / 64], sum);

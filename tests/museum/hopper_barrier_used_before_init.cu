@@ -4,7 +4,8 @@
 // Why: mbarrier.init is an ordinary write of one thread. The other threads of the CTA see it after a barrier.
 // Fix: __syncthreads() between the init and the first use.
 // Rule: PTX ISA, mbarrier.init
-// Expect: barrier-init
+// Theme: the life of a barrier
+// Expect: fault:no-mbarrier of tile_full
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -32,7 +33,7 @@ __global__ void __launch_bounds__(kThreads) copy_tile(const uint32_t* in, uint32
   }
   // The mistake: the other threads do not wait for the init.
   if constexpr (!kBroken) __syncthreads();
-  museum::wait_parity(shared_address(tile_full), 0);
+  museum::wait_parity(shared_address(tile_full), 0);  // reported
   for (unsigned i = threadIdx.x; i < kWords; i += kThreads) out[first + i] = tile[i];
 }
 

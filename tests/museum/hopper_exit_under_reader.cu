@@ -5,7 +5,8 @@
 // Why: Shared memory of a CTA exists as long as the CTA does. Its peer's loads do not keep it alive.
 // Fix: A cluster barrier at the end: nobody leaves before all have read.
 // Rule: PTX ISA, state spaces, shared::cluster; barrier.cluster
-// Expect: late-access
+// Theme: clusters
+// Expect: fault:peer-ended of CTA 0
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/shared.cuh"
 #include "tests/museum/exhibit.cuh"
@@ -34,7 +35,7 @@ __global__ void __launch_bounds__(kThreads) read_of_peer(const uint32_t* in, uin
   if (rank == 1) {
     museum::linger(5000);
     for (unsigned i = threadIdx.x; i < kWords; i += kThreads) {
-      out[first + i] = museum::ld_shared_cluster(mapa_shared_cluster(shared_address(tile[i]), 0));
+      out[first + i] = museum::ld_shared_cluster(mapa_shared_cluster(shared_address(tile[i]), 0));  // reported
     }
   }
   // The mistake: CTA 0 has nothing left to do, and leaves.

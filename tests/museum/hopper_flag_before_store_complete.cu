@@ -5,7 +5,8 @@
 //   this thread may speak for them, is what wait_group without .read says.
 // Fix: cp.async.bulk.wait_group 0 before the flag is released.
 // Rule: PTX ISA, cp.async.bulk.wait_group, .read
-// Expect: bulk-store-wait, read-too-early, overwrite-too-early
+// Theme: stages and buffers
+// Expect: read-too-early
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"

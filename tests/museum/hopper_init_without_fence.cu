@@ -5,7 +5,8 @@
 //   asynchronous copies that will signal it (and other CTAs) after fence.mbarrier_init.
 // Fix: fence.mbarrier_init in the thread that initialises, then __syncthreads(), then the first use.
 // Rule: PTX ISA, mbarrier.init; membar/fence, fence.mbarrier_init
-// Expect: barrier-init
+// Theme: the life of a barrier
+// Expect: barrier-init-fence of tile_full
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -27,14 +28,14 @@ __global__ void __launch_bounds__(kThreads) copy_tile(const uint32_t* in, uint32
   __shared__ uint64_t tile_full;
   const unsigned first = blockIdx.x * kWords;
   if (threadIdx.x == 32) {
-    mbarrier_init(shared_address(tile_full), 1);
+    mbarrier_init(shared_address(tile_full), 1);  // reported
     // The mistake: the init is not made visible to the copies that will signal the barrier.
     if constexpr (!kBroken) fence_mbarrier_init();
   }
   __syncthreads();
   if (threadIdx.x == 0) {
     mbarrier_arrive_expect_tx(shared_address(tile_full), sizeof tile);
-    cp_async_bulk_load(shared_address(tile), in + first, sizeof tile, shared_address(tile_full));
+    cp_async_bulk_load(shared_address(tile), in + first, sizeof tile, shared_address(tile_full));  // reported
   }
   museum::wait_parity(shared_address(tile_full), 0);
   for (unsigned i = threadIdx.x; i < kWords; i += kThreads) out[first + i] = tile[i];

@@ -5,6 +5,7 @@
 //   the async proxy, which the acquire does not speak for.
 // Fix: fence.proxy.async.global after the flag has been acquired, before the load is issued.
 // Rule: PTX ISA, async proxy; membar/fence, fence.proxy.async
+// Theme: proxies
 // Expect: proxy-fence
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"

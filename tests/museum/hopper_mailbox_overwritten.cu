@@ -4,7 +4,8 @@
 // Why: The thread that fetches the next number has read the last one itself. The other threads may not have got there.
 // Fix: A second __syncthreads(), between the loads and the next store into the mailbox.
 // Rule: PTX ISA, bar.sync; memory consistency model, morally strong operations
-// Expect: overwrite-too-early, read-too-early
+// Theme: waits and phases
+// Expect: overwrite-too-early of next_tile
 #include "tests/museum/exhibit.cuh"
 #include "tests/museum/exhibit.h"
 
@@ -18,10 +19,10 @@ template <bool kBroken>
 __global__ void __launch_bounds__(kThreads) take_tiles(uint32_t* counter, uint32_t* out) {
   __shared__ uint32_t next_tile;
   for (unsigned round = 0; round < kRounds; ++round) {
-    if (threadIdx.x == 0) next_tile = atomicAdd(counter, 1);
+    if (threadIdx.x == 0) next_tile = atomicAdd(counter, 1);  // reported
     __syncthreads();
     if (threadIdx.x >= 32) museum::linger(2000);
-    const uint32_t tile = *static_cast<volatile uint32_t*>(&next_tile);
+    const uint32_t tile = *static_cast<volatile uint32_t*>(&next_tile);  // reported
     if (tile < kTiles) atomicAdd(&out[tile * kThreads + threadIdx.x], tile);
     // The mistake: thread 0 goes on to the next number while others have yet to read this one.
     if constexpr (!kBroken) __syncthreads();

@@ -5,7 +5,8 @@
 //   between the store and the loads.
 // Fix: __syncthreads() after the store into the mailbox.
 // Rule: PTX ISA, bar.sync; memory consistency model, morally strong operations
-// Expect: read-too-early, overwrite-too-early, uninitialised
+// Theme: waits and phases
+// Expect: read-too-early of next_tile
 #include "tests/museum/exhibit.cuh"
 #include "tests/museum/exhibit.h"
 
@@ -19,10 +20,10 @@ template <bool kBroken>
 __global__ void __launch_bounds__(kThreads) take_tiles(uint32_t* counter, uint32_t* out) {
   __shared__ uint32_t next_tile;
   for (unsigned round = 0; round < kRounds; ++round) {
-    if (threadIdx.x == 0) next_tile = atomicAdd(counter, 1);
+    if (threadIdx.x == 0) next_tile = atomicAdd(counter, 1);  // reported
     // The mistake: the other threads do not wait for the number.
     if constexpr (!kBroken) __syncthreads();
-    const uint32_t tile = *static_cast<volatile uint32_t*>(&next_tile);
+    const uint32_t tile = *static_cast<volatile uint32_t*>(&next_tile);  // reported
     if (tile < kTiles) atomicAdd(&out[tile * kThreads + threadIdx.x], tile);
     __syncthreads();
   }

@@ -5,7 +5,9 @@
 //   only.
 // Fix: Readers of every CTA arrive on a barrier of the issuer's, by mapa and a remote arrive, and it waits for all.
 // Rule: PTX ISA, cp.async.bulk.tensor, .multicast::cluster; mbarrier.arrive, .shared::cluster
-// Expect: overwrite-too-early, read-too-early
+// Theme: clusters
+// Expect: overwrite-too-early of buffer of CTA 1
+// Also: write-write, barrier-bytes
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -45,12 +47,14 @@ __global__ void __launch_bounds__(kThreads) copy_tiles(const __grid_constant__ C
         museum::wait_parity_cluster(shared_address(read_by[0]), parity ^ 1);  // passes at once for the first tile
         // The mistake: the copy goes to the peer too, and the peer is not asked.
         if constexpr (!kBroken) museum::wait_parity_cluster(shared_address(read_by[1]), parity ^ 1);
+        // reported:
         cp_async_bulk_tensor_2d_multicast(shared_address(buffer), &map, shared_address(tile_full), 0,
                                           static_cast<int>(tile * kRows), 0b11);
       }
     }
     museum::wait_parity(shared_address(tile_full), parity);
     if (rank == 1) museum::linger(5000);
+    // reported:
     for (unsigned i = threadIdx.x; i < kWords; i += kThreads) out[(rank * kTiles + tile) * kWords + i] = buffer[i];
     mbarrier_arrive_cluster(mapa_shared_cluster(shared_address(read_by[rank]), 0));
   }

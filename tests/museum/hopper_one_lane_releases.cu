@@ -5,7 +5,8 @@
 //   warp do not meet by themselves: since Volta each has a program counter of its own.
 // Fix: __syncwarp() between the reads and the arrive of the elected lane.
 // Rule: PTX ISA, bar.warp.sync; mbarrier.arrive, .release
-// Expect: warp-sync, overwrite-too-early, read-too-early
+// Theme: warps and lanes
+// Expect: overwrite-too-early of buffer
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -39,6 +40,7 @@ __global__ void __launch_bounds__(kThreads) copy_tiles(const uint32_t* in, uint3
     for (int tile = 0; tile < kTiles; ++tile) {
       museum::wait_parity(shared_address(tile_empty), (tile & 1) ^ 1);  // passes at once in the first round
       mbarrier_arrive_expect_tx(shared_address(tile_full), sizeof buffer);
+      // reported:
       cp_async_bulk_load(shared_address(buffer), in + first + tile * kWords, sizeof buffer, shared_address(tile_full));
     }
   }
@@ -46,7 +48,7 @@ __global__ void __launch_bounds__(kThreads) copy_tiles(const uint32_t* in, uint3
     for (int tile = 0; tile < kTiles; ++tile) {
       museum::wait_parity(shared_address(tile_full), tile & 1);
       const auto read = [&] {
-        for (unsigned i = threadIdx.x; i < kWords; i += 32) out[first + tile * kWords + i] = buffer[i];
+        for (unsigned i = threadIdx.x; i < kWords; i += 32) out[first + tile * kWords + i] = buffer[i];  // reported
       };
       if (threadIdx.x != 0) {
         museum::linger(2000);

@@ -7,7 +7,8 @@
 //   has.
 // Fix: __syncwarp() between the wait and the reads: the lanes meet, and what the waiting lane knows is known to all.
 // Rule: PTX ISA, bar.warp.sync; mbarrier.try_wait, .acquire
-// Expect: warp-sync, read-too-early, overwrite-too-early, uninitialised
+// Theme: warps and lanes
+// Expect: read-too-early of tile
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -31,13 +32,13 @@ __global__ void __launch_bounds__(kThreads) copy_tile(const uint32_t* in, uint32
     mbarrier_init(shared_address(tile_full), 1);
     fence_mbarrier_init();
     mbarrier_arrive_expect_tx(shared_address(tile_full), sizeof tile);
-    cp_async_bulk_load(shared_address(tile), in + first, sizeof tile, shared_address(tile_full));
+    cp_async_bulk_load(shared_address(tile), in + first, sizeof tile, shared_address(tile_full));  // reported
     museum::wait_parity(shared_address(tile_full), 0);
   }
   // The mistake: lane 0 has waited, and nothing brings the other lanes to where it is.
   if constexpr (!kBroken) __syncwarp();
   if (threadIdx.x != 0) {
-    for (unsigned i = threadIdx.x - 1; i < kWords; i += kReaders) out[first + i] = tile[i];
+    for (unsigned i = threadIdx.x - 1; i < kWords; i += kReaders) out[first + i] = tile[i];  // reported
   }
 }
 

@@ -5,7 +5,8 @@
 //   before the first counts as over.
 // Fix: The producer begins with parity 1 on tile_empty, the readers with parity 0 on tile_full.
 // Rule: PTX ISA, mbarrier.try_wait, .parity: the phase before the current one
-// Expect: hang
+// Theme: waits and phases
+// Expect: hang of tile_empty
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -42,7 +43,7 @@ __global__ void __launch_bounds__(kThreads) copy_tiles(const uint32_t* in, uint3
     // The mistake: no phase of tile_empty has ended yet.
     uint32_t parity = kBroken ? 0 : 1;
     for (unsigned tile = 0; tile < kTiles; ++tile) {
-      museum::wait_parity(shared_address(tile_empty[stage]), parity, tries);
+      museum::wait_parity(shared_address(tile_empty[stage]), parity, tries);  // reported
       mbarrier_arrive_expect_tx(shared_address(tile_full[stage]), sizeof ring[stage]);
       cp_async_bulk_load(shared_address(ring[stage]), in + first + tile * kWords, sizeof ring[stage],
                          shared_address(tile_full[stage]));

@@ -5,7 +5,8 @@
 //   is told by the mbarrier that counts them, to whoever waits on it.
 // Fix: Every reader waits for the phase of tile_full before it reads.
 // Rule: PTX ISA, cp.async.bulk; mbarrier.try_wait
-// Expect: read-too-early, overwrite-too-early, uninitialised
+// Theme: waits and phases
+// Expect: read-too-early of tile
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -34,12 +35,12 @@ __global__ void __launch_bounds__(kThreads) copy_tile(const uint32_t* in, uint32
   const unsigned first = blockIdx.x * kWords;
   if (threadIdx.x == 0) {
     mbarrier_arrive_expect_tx(shared_address(tile_full), sizeof tile);
-    cp_async_bulk_load(shared_address(tile), in + first, sizeof tile, shared_address(tile_full));
+    cp_async_bulk_load(shared_address(tile), in + first, sizeof tile, shared_address(tile_full));  // reported
   }
   __syncthreads();
   // The mistake: the copy has been issued, and nobody waits for it.
   if constexpr (!kBroken) museum::wait_parity(shared_address(tile_full), 0);
-  for (unsigned i = threadIdx.x; i < kWords; i += kThreads) out[first + i] = tile[i];
+  for (unsigned i = threadIdx.x; i < kWords; i += kThreads) out[first + i] = tile[i];  // reported
 
   if (threadIdx.x == 0) museum::wait_parity(shared_address(tile_full), 0);
 }

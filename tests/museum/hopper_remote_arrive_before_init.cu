@@ -6,7 +6,8 @@
 //   met it; without a cluster barrier they may not even know that it runs.
 // Fix: A cluster barrier after mbarrier.init and fence.mbarrier_init, before anybody uses a barrier of another CTA.
 // Rule: PTX ISA, mbarrier.init; barrier.cluster
-// Expect: barrier-init
+// Theme: clusters
+// Expect: fault:no-mbarrier of may_begin of CTA 1
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -38,6 +39,7 @@ __global__ void __launch_bounds__(kThreads) start_worker(uint32_t* out) {
     barrier_cluster_wait();
   }
 
+  // reported:
   if (rank == 0 && threadIdx.x == 0) mbarrier_arrive_cluster(mapa_shared_cluster(shared_address(may_begin), 1));
   __syncwarp();
   if (rank == 1) {

@@ -5,7 +5,8 @@
 //   reader in another CTA may see the arrive before it sees the stores.
 // Fix: mbarrier.arrive.release.cluster, and on the other side a wait with .acquire.cluster.
 // Rule: PTX ISA, mbarrier.arrive, .scope; memory consistency model, release and acquire patterns
-// Expect: weak-order
+// Theme: clusters
+// Expect: weak-order of mailbox
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -36,6 +37,7 @@ __global__ void __launch_bounds__(kThreads) exchange(const uint32_t* in, uint32_
   const uint32_t peer = cluster_ctarank() ^ 1;
   const uint32_t peer_full = mapa_shared_cluster(shared_address(mailbox_full), peer);
   for (unsigned i = threadIdx.x; i < kWords; i += kThreads) {
+    // reported:
     museum::st_shared_cluster(mapa_shared_cluster(shared_address(mailbox[i]), peer), in[blockIdx.x * kWords + i]);
   }
   // The mistake: the stores are released to this CTA, which does not read them.
@@ -43,7 +45,7 @@ __global__ void __launch_bounds__(kThreads) exchange(const uint32_t* in, uint32_
   if constexpr (!kBroken) mbarrier_arrive_cluster(peer_full);
 
   museum::wait_parity_cluster(shared_address(mailbox_full), 0);
-  for (unsigned i = threadIdx.x; i < kWords; i += kThreads) out[blockIdx.x * kWords + i] = mailbox[i];
+  for (unsigned i = threadIdx.x; i < kWords; i += kThreads) out[blockIdx.x * kWords + i] = mailbox[i];  // reported
   barrier_cluster_arrive();
   barrier_cluster_wait();
 }

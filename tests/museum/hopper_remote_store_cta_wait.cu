@@ -5,7 +5,8 @@
 //   the default). What the peer released with .release.cluster need not be visible yet.
 // Fix: mbarrier.try_wait.acquire.cluster. (Bytes of TMA and of st.async need no such scope.)
 // Rule: PTX ISA, mbarrier.try_wait, .scope; memory consistency model, release and acquire patterns
-// Expect: weak-order
+// Theme: clusters
+// Expect: weak-order of mailbox
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -36,6 +37,7 @@ __global__ void __launch_bounds__(kThreads) exchange(const uint32_t* in, uint32_
   const uint32_t peer = cluster_ctarank() ^ 1;
   const uint32_t peer_full = mapa_shared_cluster(shared_address(mailbox_full), peer);
   for (unsigned i = threadIdx.x; i < kWords; i += kThreads) {
+    // reported:
     museum::st_shared_cluster(mapa_shared_cluster(shared_address(mailbox[i]), peer), in[blockIdx.x * kWords + i]);
   }
   mbarrier_arrive_cluster(peer_full);
@@ -43,7 +45,7 @@ __global__ void __launch_bounds__(kThreads) exchange(const uint32_t* in, uint32_
   // The mistake: the wait acquires what this CTA has released, and the words are the peer's.
   if constexpr (kBroken) museum::wait_parity(shared_address(mailbox_full), 0);
   if constexpr (!kBroken) museum::wait_parity_cluster(shared_address(mailbox_full), 0);
-  for (unsigned i = threadIdx.x; i < kWords; i += kThreads) out[blockIdx.x * kWords + i] = mailbox[i];
+  for (unsigned i = threadIdx.x; i < kWords; i += kThreads) out[blockIdx.x * kWords + i] = mailbox[i];  // reported
   barrier_cluster_arrive();
   barrier_cluster_wait();
 }

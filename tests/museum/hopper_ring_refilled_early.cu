@@ -4,7 +4,8 @@
 // Why: The producer's own wait for tile_full says that the copy has landed, nothing about who has read it.
 // Fix: The producer waits for tile_empty[stage], on which every reader arrives when it has read, before it refills.
 // Rule: PTX ISA, mbarrier; async proxy
-// Expect: overwrite-too-early, read-too-early
+// Theme: stages and buffers
+// Expect: overwrite-too-early of ring
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -48,12 +49,13 @@ __global__ void __launch_bounds__(kThreads) copy_tiles(const uint32_t* in, uint3
     const uint32_t parity = tile / kStages % 2;
     museum::wait_parity(shared_address(tile_full[stage]), parity);
     if (threadIdx.x >= 32) museum::linger(2000);
+    // reported:
     for (unsigned i = threadIdx.x; i < kWords; i += kThreads) out[first + tile * kWords + i] = ring[stage][i];
     mbarrier_arrive(shared_address(tile_empty[stage]));
     if (threadIdx.x == 0 && tile + kStages < kTiles) {
       // The mistake: the other threads may still be reading the stage.
       if constexpr (!kBroken) museum::wait_parity(shared_address(tile_empty[stage]), parity);
-      load(tile + kStages);
+      load(tile + kStages);  // reported
     }
   }
 }

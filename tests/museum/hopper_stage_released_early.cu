@@ -6,7 +6,8 @@
 //   in the program are not covered by it.
 // Fix: Arrive when the values are in registers: read first, arrive then.
 // Rule: PTX ISA, mbarrier.arrive, .release
-// Expect: overwrite-too-early, read-too-early
+// Theme: stages and buffers
+// Expect: read-too-early of ring
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -44,6 +45,7 @@ __global__ void __launch_bounds__(kThreads) copy_tiles(const uint32_t* in, uint3
     for (int tile = 0; tile < kTiles; ++tile) {
       museum::wait_parity(shared_address(tile_empty[stage]), parity ^ 1);  // passes at once in the first round
       mbarrier_arrive_expect_tx(shared_address(tile_full[stage]), sizeof ring[stage]);
+      // reported:
       cp_async_bulk_load(shared_address(ring[stage]), in + first + tile * kWords, sizeof ring[stage],
                          shared_address(tile_full[stage]));
       if (++stage == kStages) stage = 0, parity ^= 1;
@@ -54,6 +56,7 @@ __global__ void __launch_bounds__(kThreads) copy_tiles(const uint32_t* in, uint3
       // The mistake: the stage is released before it has been read.
       if constexpr (kBroken) mbarrier_arrive(shared_address(tile_empty[stage]));
       museum::linger(2000);
+      // reported:
       for (unsigned i = threadIdx.x - 32; i < kWords; i += kReaders) out[first + tile * kWords + i] = ring[stage][i];
       if constexpr (!kBroken) mbarrier_arrive(shared_address(tile_empty[stage]));
       if (++stage == kStages) stage = 0, parity ^= 1;

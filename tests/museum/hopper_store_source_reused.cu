@@ -5,7 +5,8 @@
 //   cp.async.bulk.wait_group.read in the thread that committed the group tells.
 // Fix: The storing thread waits with cp.async.bulk.wait_group.read 0 before the barrier after which the others write.
 // Rule: PTX ISA, cp.async.bulk.wait_group
-// Expect: overwrite-too-early, read-too-early
+// Theme: stages and buffers
+// Expect: overwrite-too-early of buffer
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -24,11 +25,11 @@ __global__ void __launch_bounds__(kThreads) store_tiles(const uint32_t* in, uint
   __shared__ alignas(128) uint32_t buffer[kWords];
   for (int round = 0; round < kRounds; ++round) {
     const int first = (static_cast<int>(blockIdx.x) * kRounds + round) * kWords;
-    for (int i = static_cast<int>(threadIdx.x); i < kWords; i += kThreads) buffer[i] = in[first + i] + 1;
+    for (int i = static_cast<int>(threadIdx.x); i < kWords; i += kThreads) buffer[i] = in[first + i] + 1;  // reported
     fence_proxy_async_shared_cta();
     __syncthreads();
     if (threadIdx.x == 0) {
-      cp_async_bulk_store(out + first, shared_address(buffer), sizeof buffer);
+      cp_async_bulk_store(out + first, shared_address(buffer), sizeof buffer);  // reported
       cp_async_bulk_commit_group();
       // The mistake: nobody waits until the store has read the buffer.
       if constexpr (!kBroken) cp_async_bulk_wait_group_read<0>();

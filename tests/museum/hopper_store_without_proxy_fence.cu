@@ -6,7 +6,8 @@
 //   orders accesses of one proxy; between the two it orders nothing.
 // Fix: Every thread that has written executes fence.proxy.async.shared::cta, then the barrier, then one thread stores.
 // Rule: PTX ISA, async proxy; membar/fence, fence.proxy.async
-// Expect: proxy-fence
+// Theme: proxies
+// Expect: proxy-fence of tile
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -25,12 +26,12 @@ __global__ void __launch_bounds__(kThreads) store_tiles(const uint32_t* in, uint
   __shared__ alignas(128) uint32_t tile[kWords];
   for (int round = 0; round < kRounds; ++round) {
     const int first = (static_cast<int>(blockIdx.x) * kRounds + round) * kWords;
-    for (int i = static_cast<int>(threadIdx.x); i < kWords; i += kThreads) tile[i] = in[first + i] + 1;
+    for (int i = static_cast<int>(threadIdx.x); i < kWords; i += kThreads) tile[i] = in[first + i] + 1;  // reported
     // The mistake: what the threads wrote is not handed over to the async proxy.
     if constexpr (!kBroken) fence_proxy_async_shared_cta();
     __syncthreads();
     if (threadIdx.x == 0) {
-      cp_async_bulk_store(out + first, shared_address(tile), sizeof tile);
+      cp_async_bulk_store(out + first, shared_address(tile), sizeof tile);  // reported
       cp_async_bulk_commit_group();
       cp_async_bulk_wait_group<0>();
     }

@@ -5,7 +5,8 @@
 //   executes it in its branch, and its 31 neighbours another one.
 // Fix: The barrier stands after the branch, where all threads come by.
 // Rule: PTX ISA, bar.sync, .aligned
-// Expect: divergence
+// Theme: warps and lanes
+// Expect: hang of barrier 0
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -32,9 +33,9 @@ __global__ void __launch_bounds__(kThreads) copy_tile(const uint32_t* in, uint32
     cp_async_bulk_load(shared_address(tile), in + first, sizeof tile, shared_address(tile_full));
     museum::wait_parity(shared_address(tile_full), 0);
     // The mistake: this barrier is one lane's, and the one below all others'.
-    if constexpr (kBroken) __syncthreads();
+    if constexpr (kBroken) __syncthreads();  // reported
   }
-  if (!kBroken || threadIdx.x != 0) __syncthreads();
+  if (!kBroken || threadIdx.x != 0) __syncthreads();  // reported
   for (unsigned i = threadIdx.x; i < kWords; i += kThreads) out[first + i] = tile[i];
 }
 

@@ -6,7 +6,8 @@
 //   only if the tile starts at a multiple of 1024 bytes.
 // Fix: alignas(1024) for a tile of the 128-byte swizzle (512 for 64 bytes, 256 for 32).
 // Rule: PTX ISA, tensor swizzling modes; shared-memory alignment of cp.async.bulk.tensor
-// Expect: swizzle-alignment
+// Theme: contents and layouts
+// Expect: swizzle-alignment of memory + 0x200
 #include "common/layout/swizzle.h"
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
@@ -34,7 +35,7 @@ __global__ void __launch_bounds__(kThreads) store_tile(const uint32_t* in, const
   fence_proxy_async_shared_cta();
   __syncthreads();
   if (threadIdx.x == 0) {
-    cp_async_bulk_tensor_2d_store(&map, shared_address(*tile), 0, static_cast<int>(first_row));
+    cp_async_bulk_tensor_2d_store(&map, shared_address(*tile), 0, static_cast<int>(first_row));  // reported
     cp_async_bulk_commit_group();
     cp_async_bulk_wait_group<0>();
   }

@@ -5,7 +5,8 @@
 // Why: The phase ends when the bytes that were announced have arrived. The box that comes first ends it for both.
 // Fix: expect_tx announces the bytes of all copies that the phase stands for.
 // Rule: PTX ISA, mbarrier.expect_tx; tx-count
-// Expect: barrier-bytes, read-too-early, overwrite-too-early, uninitialised
+// Theme: bytes and arrivals
+// Expect: barrier-bytes of tile_full; read-too-early, overwrite-too-early of tile
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -38,12 +39,13 @@ __global__ void __launch_bounds__(kThreads) copy_tile(const uint32_t* in, uint32
   if (threadIdx.x == 0) {
     mbarrier_arrive_expect_tx(shared_address(tile_full), kExpected);
     for (int box = 0; box < 2; ++box) {
+      // reported:
       cp_async_bulk_load(shared_address(tile[box * kBoxWords]), in + first + box * kBoxWords, kBoxBytes,
                          shared_address(tile_full));
     }
   }
   museum::wait_parity(shared_address(tile_full), 0);
-  for (unsigned i = threadIdx.x; i < kWords; i += kThreads) out[first + i] = tile[i];
+  for (unsigned i = threadIdx.x; i < kWords; i += kThreads) out[first + i] = tile[i];  // reported
 
   if (threadIdx.x == 0) {  // what the phase has not waited for, the next one does
     mbarrier_arrive_expect_tx(shared_address(tile_full), 2 * kBoxBytes - kExpected);

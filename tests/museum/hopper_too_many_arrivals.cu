@@ -5,7 +5,8 @@
 //   hardware takes for a fault.
 // Fix: One elected lane arrives for its warp, after __syncwarp(), or the barrier is initialised for all threads.
 // Rule: PTX ISA, mbarrier.arrive: the count must not exceed what is pending
-// Expect: barrier-arrivals
+// Theme: bytes and arrivals
+// Expect: fault:arrivals of tile_empty
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -49,7 +50,7 @@ __global__ void __launch_bounds__(kThreads) copy_tiles(const uint32_t* in, uint3
       }
       __syncwarp();
       // The mistake: 32 lanes arrive where one is counted.
-      if (kBroken || elect_sync()) mbarrier_arrive(shared_address(tile_empty));
+      if (kBroken || elect_sync()) mbarrier_arrive(shared_address(tile_empty));  // reported
     }
   }
 }

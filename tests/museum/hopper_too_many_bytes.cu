@@ -4,7 +4,8 @@
 // Why: The phase ends when the bytes that were announced have arrived. Sixteen of them are not under way.
 // Fix: expect_tx announces what the copies bring: the bytes of their boxes, neither more nor less.
 // Rule: PTX ISA, mbarrier.expect_tx; tx-count
-// Expect: barrier-bytes
+// Theme: bytes and arrivals
+// Expect: hang of tile_full
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -33,10 +34,10 @@ __global__ void __launch_bounds__(kThreads) copy_tile(const uint32_t* in, uint32
   // The mistake: the tile has grown a pad of 16 bytes here, which nobody copies.
   constexpr uint32_t kExpected = kBroken ? sizeof tile + 16 : sizeof tile;
   if (threadIdx.x == 0) {
-    mbarrier_arrive_expect_tx(shared_address(tile_full), kExpected);
+    mbarrier_arrive_expect_tx(shared_address(tile_full), kExpected);  // reported
     cp_async_bulk_load(shared_address(tile), in + first, sizeof tile, shared_address(tile_full));
   }
-  museum::wait_parity(shared_address(tile_full), 0, tries);
+  museum::wait_parity(shared_address(tile_full), 0, tries);  // reported
   for (unsigned i = threadIdx.x; i < kWords; i += kThreads) out[first + i] = tile[i];
 }
 

@@ -7,7 +7,8 @@
 // Fix: The threads fill the tail with zeros before they sum up. (A tensor map would have: what lies outside of the
 //   tensor arrives as zeros.)
 // Rule: PTX ISA, state spaces, shared: not initialised
-// Expect: uninitialised
+// Theme: contents and layouts
+// Expect: uninitialised of shared memory
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -41,7 +42,7 @@ __global__ void __launch_bounds__(kThreads) sum_columns(const uint32_t* in, uint
   }
   museum::wait_parity(shared_address(tile_full), 0);
   uint32_t sum = 0;
-  for (unsigned row = 0; row < kRows; ++row) sum += tile[row * kThreads + threadIdx.x];
+  for (unsigned row = 0; row < kRows; ++row) sum += tile[row * kThreads + threadIdx.x];  // reported
   out[blockIdx.x * kThreads + threadIdx.x] = sum;
 }
 

@@ -5,7 +5,8 @@
 //   barrier orders the threads, not the proxies, and wgmma.fence is about registers.
 // Fix: Every thread that has written executes fence.proxy.async.shared::cta before the barrier.
 // Rule: PTX ISA, async proxy; wgmma.mma_async, wgmma.fence
-// Expect: proxy-fence
+// Theme: proxies
+// Expect: proxy-fence of a_tile
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
 #include "tests/museum/exhibit.h"
@@ -26,7 +27,7 @@ template <bool kBroken>
 __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const uint32_t* b, float* out) {
   __shared__ alignas(128) uint32_t a_tile[kATile.bytes() / 4];
   __shared__ alignas(128) uint32_t b_tile[kBTile.bytes() / 4];
-  for (unsigned i = threadIdx.x; i < kATile.bytes() / 4; i += kThreads) a_tile[i] = a[i];
+  for (unsigned i = threadIdx.x; i < kATile.bytes() / 4; i += kThreads) a_tile[i] = a[i];  // reported
   for (unsigned i = threadIdx.x; i < kBTile.bytes() / 4; i += kThreads) b_tile[i] = b[i];
   // The mistake: what the threads wrote is not handed over to the async proxy.
   if constexpr (!kBroken) fence_proxy_async_shared_cta();
@@ -39,6 +40,7 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
   float d[4] = {};
   museum::wgmma_fence();
   for (unsigned step = 0; step < kK / 16; ++step) {  // 16 elements of K are two columns of 16 bytes
+    // reported:
     museum::wgmma_m64n8k16(d, a_descriptor + step * (2 * kATile.k_step_bytes() >> 4),
                            b_descriptor + step * (2 * kBTile.k_step_bytes() >> 4), step > 0);
   }

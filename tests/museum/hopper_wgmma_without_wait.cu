@@ -5,7 +5,8 @@
 // Why: wgmma.mma_async runs on after it has been issued. Its registers are its own until wgmma.wait_group.
 // Fix: wgmma.wait_group 0 before the accumulators are read.
 // Rule: PTX ISA, wgmma.wait_group: accessing the registers before it is undefined
-// Expect: wgmma-wait
+// Theme: tensor core results and tensor memory
+// Expect: wgmma-wait of registers of D
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
 #include "tests/museum/exhibit.h"
@@ -38,13 +39,14 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
   float d[4] = {};
   museum::wgmma_fence();
   for (unsigned step = 0; step < kK / 16; ++step) {  // 16 elements of K are two columns of 16 bytes
+    // reported:
     museum::wgmma_m64n8k16(d, a_descriptor + step * (2 * kATile.k_step_bytes() >> 4),
                            b_descriptor + step * (2 * kBTile.k_step_bytes() >> 4), step > 0);
   }
   museum::wgmma_commit_group();
   // The mistake: the group has been closed, and nobody waits for it.
   if constexpr (!kBroken) museum::wgmma_wait_all();
-  for (unsigned i = 0; i < 4; ++i) out[museum::wgmma_row(i) * kN + museum::wgmma_column(i)] = d[i];
+  for (unsigned i = 0; i < 4; ++i) out[museum::wgmma_row(i) * kN + museum::wgmma_column(i)] = d[i];  // reported
 }
 
 int main(int argc, char** argv) {

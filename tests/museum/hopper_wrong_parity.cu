@@ -7,7 +7,8 @@
 //   third.
 // Fix: The parity is that of the round: it turns over where the ring wraps.
 // Rule: PTX ISA, mbarrier.try_wait, .parity
-// Expect: read-too-early, overwrite-too-early
+// Theme: waits and phases
+// Expect: read-too-early of buffer
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -44,6 +45,7 @@ __global__ void __launch_bounds__(kThreads) copy_tiles(const uint32_t* in, uint3
       museum::wait_parity(shared_address(tile_empty), parity ^ 1);  // passes at once in the first round
       museum::linger(2000);
       mbarrier_arrive_expect_tx(shared_address(tile_full), sizeof buffer);
+      // reported:
       cp_async_bulk_load(shared_address(buffer), in + first + tile * kWords, sizeof buffer, shared_address(tile_full));
     }
     museum::wait_parity(shared_address(tile_full), parity ^ 1);
@@ -51,6 +53,7 @@ __global__ void __launch_bounds__(kThreads) copy_tiles(const uint32_t* in, uint3
     uint32_t parity = 0;
     for (int tile = 0; tile < kTiles; ++tile) {
       museum::wait_parity(shared_address(tile_full), parity);
+      // reported:
       for (unsigned i = threadIdx.x - 32; i < kWords; i += kReaders) out[first + tile * kWords + i] = buffer[i];
       mbarrier_arrive(shared_address(tile_empty));
       // The mistake: the ring has wrapped, the parity stays.

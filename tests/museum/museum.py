@@ -1,82 +1,92 @@
-#!/usr/bin/env python3
 """The exhibits, as data: what their sources say of them, and what the emulator shows of them.
 
-    museum.py            the table of README.md, to look at
-    museum.py --write    puts it there
+`./ladder pages` makes docs/bug_museum.md of it (page.py), test_museum.py holds the exhibits to it.
 """
 
+import json
 import os
 import re
 import subprocess
-import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-BUILD = Path(os.environ.get("LADDER_BUILD") or HERE.parents[1] / "build")
-README = HERE / "README.md"
-SCHEDULES = ("earliest", "latest", "random:1", "random:2", "random:3")
-STRICT = "latest, strict"
-FIELDS = ("Symptom", "Why", "Fix", "Rule", "Expect")
+ROOT = HERE.parents[1]
+BUILD = Path(os.environ.get("LADDER_BUILD") or ROOT / "build")
+SCHEDULES = ("earliest", "latest", "random:1")
+MORE_SCHEDULES = ("random:2", "random:3", "latest, strict")  # for the twins that must be right whatever comes
+FIELDS = ("Symptom", "Why", "Fix", "Rule", "Theme", "Expect")
 SECONDS = 60  # a run takes well under one
 
-# What may be expected of a checker.
-FINDINGS = {
-    "read-too-early": "bytes are read that another thread or an asynchronous operation still has to write",
-    "overwrite-too-early": "bytes are written that another thread or an asynchronous operation still has to read",
-    "proxy-fence": "ordinary and asynchronous accesses are ordered, but no fence.proxy.async stands between them",
-    "warp-sync": "lanes of one warp rely on each other without having met",
-    "weak-order": "the scope or the semantics of a release or acquire are too weak for where its partner is",
-    "barrier-init": "an mbarrier is used before it is initialised, or before the init is visible",
-    "barrier-bytes": "the bytes that an mbarrier is told do not add up to those that arrive",
-    "barrier-arrivals": "more arrivals on an mbarrier than it waits for",
-    "barrier-reuse": "the memory of a live mbarrier is used for something else, or initialised again",
-    "late-access": "shared memory of a CTA that may have ended is used",
-    "bulk-store-wait": "what a bulk store writes is handed on before the store is complete",
-    "wgmma-wait": "registers of a wgmma are touched before its group has been waited for",
-    "uninitialised": "memory that nobody has written reaches a result",
-    "divergence": "an instruction for whole warps is executed by part of one",
-    "hang": "a wait that nothing under way can end",
-    "tmem-leak": "a kernel ends with tensor memory allocated",
-    "tmem-freed": "tensor memory is freed while it is in use",
-    "tmem-quarter": "a warp reaches for lanes of tensor memory that are not its own",
-    "tcgen05-fence": "a rule that silicon does not need: no tcgen05.fence where threads hand over tensor memory",
-    "descriptor": "a descriptor that does not describe the operand",
-    "swizzle-alignment": "a swizzled tile that does not begin where its pattern does",
+# In the order of the page.
+THEMES = ("waits and phases", "stages and buffers", "bytes and arrivals", "proxies", "the life of a barrier", "clusters",
+          "warps and lanes", "tensor core results and tensor memory", "contents and layouts")
+
+
+def rules():
+    """The hazard rules, id -> (rank, title), as emulator/hazards/rules.cpp has them."""
+    text = (ROOT / "emulator" / "hazards" / "rules.cpp").read_text()
+    found = re.findall(r'\{"([\w-]+)", Rank::(\w+),\s+((?:"[^"]*"\s*)+),', text)
+    return {name: (rank, "".join(re.findall(r'"([^"]*)"', title))) for name, rank, title in found}
+
+
+# What ends a run, by names of our own: what happened, and the words of the report that say so.
+FAULTS = {
+    "hang": ("a wait that nothing under way can end", "hangs: no thread of the block can go on"),
+    "fault:arrivals": ("more arrivals on an mbarrier than it waits for", "arrive together, more than the"),
+    "fault:assertion": ("a wait gave up", "an assertion failed: the phase this line waits for never ended"),
+    "fault:descriptor": ("a descriptor names memory that the CTA does not have", "Check the start, both offsets"),
+    "fault:foreign-lanes": ("lanes of tensor memory that are not the warp's", "a warp reaches lanes|of the warp's 32"),
+    "fault:no-mbarrier": ("what is used as an mbarrier is none", "is no mbarrier"),
+    "fault:not-allocated": ("tensor memory that is not the CTA's, or not any more", "is not allocated"),
+    "fault:not-freed": ("a CTA ends with tensor memory", "of tensor memory still allocated"),
+    "fault:nothing-to-add-to": ("an MMA adds to what nothing has written", "which nothing has written"),
+    "fault:peer-ended": ("shared memory of a CTA that has ended", "is used after CTA"),
 }
 
-# Broken twins that are right on the emulator under every schedule: nothing there depends on the mistake yet.
-NOT_SHOWN = {
-    "blackwell_no_tcgen05_fence",
-    "blackwell_operands_without_proxy_fence",
-    "hopper_barrier_memory_reused",
-    "hopper_init_without_fence",
-    "hopper_load_of_fresh_global",
-    "hopper_remote_store_cta_arrive",
-    "hopper_remote_store_cta_wait",
-    "hopper_store_without_proxy_fence",
-    "hopper_wgmma_without_proxy_fence",
-}
+# Of these nothing is found yet, under any schedule.
+NOT_SEEN = {"hopper_flag_before_store_complete", "hopper_load_of_fresh_global"}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one run. `result`: what the exhibit printed behind `result: `; `report`: what the emulator said of it."""
+    """Of one run. `result`: what the exhibit printed behind `result: `; `findings` and `faults`: of the hazard checker, as
+    LADDER_CHECK_FILE has them; `said`: what the emulator wrote of it."""
 
     status: int
     result: str
-    report: str
+    findings: list
+    faults: list
+    said: str
 
     @property
     def right(self):
         return self.status == 0 and self.result == "right"
 
     @property
-    def word(self):
-        """For a table: right, wrong, or report where the emulator has ended it; notes are worth a word too."""
-        word = "right" if self.right else "wrong" if self.result.startswith("wrong") else "report"
-        return word + (", note" if self.report and word != "report" else "")
+    def names(self):
+        """Of all that was found."""
+        return [finding["rule"] for finding in self.findings] + [fault_name(fault) for fault in self.faults]
+
+
+def fault_name(report):
+    return next((name for name, (_, words) in FAULTS.items() if re.search(words, report)), report)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One of these names, about one of these objects."""
+
+    names: tuple
+    objects: tuple
+
+    def __str__(self):
+        return f"{' or '.join(self.names)} of {' or '.join(self.objects)}"
+
+    def about_it(self, text):
+        return any(re.search(rf"(?<!\w){re.escape(each)}(?!\w)", text) for each in self.objects)
 
 
 class Exhibit:
@@ -93,7 +103,7 @@ class Exhibit:
         self.fields = {}
         for line in head[1:]:
             name, _, rest = line.partition(": ")
-            if name in FIELDS:
+            if name in (*FIELDS, "Also"):
                 self.fields[name] = rest
                 last = name
             elif line:
@@ -105,55 +115,73 @@ class Exhibit:
 
     @property
     def expected(self):
-        """Any of these findings is right."""
-        return self.fields["Expect"].split(", ")
+        """Any of these must be told, under every schedule; the first says it best. `Expect: NAME, NAME of OBJECT; NAME`."""
+        groups = []
+        for group in self.fields["Expect"].split("; "):
+            names, _, objects = group.partition(" of ")
+            groups.append(Expected(tuple(names.split(", ")), tuple(filter(None, objects.split(", ")))))
+        return groups
+
+    @property
+    def names(self):
+        return [name for expected in self.expected for name in expected.names]
+
+    @property
+    def also(self):
+        """What may follow from the mistake, and be told besides."""
+        return self.fields["Also"].split(", ") if "Also" in self.fields else []
+
+    @property
+    def reported(self):
+        """Numbers of the lines that the report is to name: those with `// reported` behind them, or above them."""
+        lines = self.text.splitlines()
+        return {number + (line.strip() == "// reported:") for number, line in enumerate(lines, 1)
+                if line.endswith("  // reported") or line.strip() == "// reported:"}
 
     @property
     def hangs(self):
         """Its point is a wait that never ends: only --bounded ends it."""
         return "exhibit.tries()" in self.text
 
-    def run(self, twin, schedule, *options):
+    def lines_in(self, text):
+        """Numbers of the exhibit's own lines that a report names."""
+        return {int(number) for number in re.findall(rf"\b{self.source.name}:(\d+)", text)}
+
+    def telling(self, outcome):
+        """(name, lines) of everything that says what the matter is: expected, of the right object, at the right lines."""
+        found = []
+        for expected in self.expected:
+            for finding in outcome.findings:
+                lines = self.lines_in(" ".join(side["where"] for side in finding["sides"]))
+                at_home = all(self.source.name in side["where"] for side in finding["sides"])
+                both = len(lines) == min(len(finding["sides"]), 2)
+                if finding["rule"] in expected.names and expected.about_it(finding["object"]) and at_home and both and \
+                        lines <= self.reported:
+                    found.append((finding["rule"], lines))
+            for fault in outcome.faults:
+                lines = self.lines_in(fault) & self.reported
+                if fault_name(fault) in expected.names and expected.about_it(fault) and lines:
+                    found.append((fault_name(fault), lines))
+        return found
+
+    def run(self, twin, schedule, *options, threads=0):
+        """With the hazard checker. The same `threads`, the same report: each is about the first that comes."""
         schedule, _, strict = schedule.partition(", ")
-        environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "lib"), "LADDER_CHIP": self.chip,
-                       "LADDER_SCHEDULE": schedule, "LADDER_STRICT": "1" if strict else "0"}
-        done = subprocess.run([BUILD / "tests" / "museum" / self.name, twin, *options], stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=SECONDS, env=environment)
+        with tempfile.TemporaryDirectory(prefix="ladder-museum-") as folder:
+            path = Path(folder, "findings.json")
+            environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "lib"), "LADDER_CHIP": self.chip,
+                           "LADDER_SCHEDULE": schedule, "LADDER_STRICT": "1" if strict else "0",
+                           "LADDER_THREADS": str(threads), "LADDER_CHECK": "1", "LADDER_CHECK_FILE": str(path)}
+            done = subprocess.run([BUILD / "tests" / "museum" / self.name, twin, *options], stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=SECONDS, env=environment)
+            found = json.loads(path.read_text())
         results = re.findall(r"^result: (.*)$", done.stdout, re.MULTILINE)
-        return Outcome(done.returncode, results[-1] if results else "", done.stderr)
+        return Outcome(done.returncode, results[-1] if results else "", found["findings"], found["faults"], done.stderr)
+
+    def runs(self, twin, schedules, threads=0):
+        with ThreadPoolExecutor(2) as pool:
+            return dict(zip(schedules, pool.map(lambda each: self.run(twin, each, threads=threads), schedules)))
 
 
 def exhibits():
     return [Exhibit(source) for source in sorted(HERE.glob("*.cu"))]
-
-
-def table():
-    columns = (*SCHEDULES[:3], STRICT)
-    lines = ["| exhibit | expected finding | " + " | ".join(columns) + " |", "| --- " * (2 + len(columns)) + "|"]
-    for exhibit in exhibits():
-        with ThreadPoolExecutor(2) as pool:
-            words = [outcome.word for outcome in pool.map(lambda schedule: exhibit.run("broken", schedule), columns)]
-        lines.append(f"| [{exhibit.name}]({exhibit.source.name}) | {exhibit.expected[0]} | {' | '.join(words)} |")
-    return "\n".join(lines) + "\n"
-
-
-def findings_table():
-    lines = ["| finding | what it says |", "| --- | --- |", *(f"| {name} | {text} |" for name, text in FINDINGS.items())]
-    return "\n".join(lines) + "\n"
-
-
-def with_tables(text):
-    for name, content in (("table", table()), ("findings", findings_table())):
-        begin, end = f"<!-- {name}: museum.py --write -->\n", f"<!-- end of {name} -->\n"
-        head, rest = text.split(begin)
-        text = head + begin + content + end + rest.split(end)[1]
-    return text
-
-
-if __name__ == "__main__":
-    if sys.argv[1:] == ["--write"]:
-        README.write_text(with_tables(README.read_text()))
-    elif len(sys.argv) == 1:
-        print(table(), end="")
-    else:
-        sys.exit(__doc__)

@@ -367,7 +367,7 @@ TEST_CASE("bar.warp.sync brings lanes together from different places of the code
     mul.lo.u32 %r4, %r30, 5;
     st.shared.u32 [%r3], %r4;
     bar.warp.sync 0xffffffff;
-    ld.shared.u32 %r31, [%r3-64];
+    ld.shared.u32 %r31, [%r3+-64];
     add.u32 %r31, %r31, 1000;
     bra show;
   low:

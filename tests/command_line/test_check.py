@@ -1,0 +1,178 @@
+"""`ladder check`: what it says of rungs and of programs, and how it ends."""
+
+import json
+import os
+import unittest
+
+from support import BUILD, Refusals, ladder
+from tools import check
+
+MUSEUM = BUILD / "tests" / "museum"
+SCHEDULES = "earliest, latest, random:1"
+
+
+class Check(Refusals):
+    def check(self, status, *arguments, **environment):
+        """Its lines on stdout."""
+        done = ladder("check", *arguments, **environment)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout.splitlines()
+
+    def exhibit(self, status, name, twin, *options):
+        return self.check(status, *options, MUSEUM / name, twin)
+
+    def test_help(self):
+        text = "\n".join(self.check(0, "--help"))
+        for option in ("--chip", "--schedule ", "--schedules", "--seed", "--threads", "--shape", "--strict", "--json", "--timeout"):
+            self.assertIn(option, text)
+        self.assertNotIn("--counters", text)
+
+    def test_a_rung(self):
+        self.assertRegex(self.check(0, "step05")[-1], rf"^step05_epilogue: clean \({SCHEDULES}; .* s\)$")
+
+    def test_a_variant(self):
+        lines = self.check(0, "--schedules", "latest,random:7", "--shape", "128x256x64", "step06:2x1")
+        self.assertRegex("\n".join(lines), r"^step06_multicast:2x1: clean \(latest, random:7; .* s\)$")
+
+    def test_an_exhibit(self):
+        lines = self.exhibit(1, "hopper_store_without_proxy_fence", "broken")
+        self.assertEqual(lines[0], "========= Error: store_tiles: written by threads and used through the async proxy without a "
+                                   "proxy fence [proxy-fence]")
+        self.assertRegex(lines[1], r"^=========     shared memory: .* bytes .* tile ")
+        self.assertRegex(lines[2], r"^=========     TMA store at museum/hopper_store_without_proxy_fence.cu:\d+ \(in ptx/bulk.cuh:\d+\)$")
+        self.assertRegex(lines[4], r"^=========     store at museum/hopper_store_without_proxy_fence.cu:\d+$")
+        self.assertRegex(lines[-2], r"^=========     \d+ times in all$")  # its result is right
+        self.assertRegex(lines[-1], rf"^hopper_store_without_proxy_fence broken: 1 error \({SCHEDULES}; .* s\)$")
+
+    def test_its_fixed_twin(self):
+        lines = self.exhibit(0, "hopper_store_without_proxy_fence", "fixed")
+        self.assertRegex("\n".join(lines), rf"^hopper_store_without_proxy_fence fixed: clean \({SCHEDULES}; .* s\)$")
+
+    def test_the_chip_is_the_programs(self):
+        for name in ("hopper_read_without_wait", "blackwell_accumulator_without_wait"):
+            self.assertIn("clean", self.exhibit(0, name, "fixed", "--schedule", "latest")[-1])
+        self.assert_refused_in_one_line(ladder("check", "--chip", "b200", MUSEUM / "hopper_read_without_wait", "fixed"),
+                                        "has no PTX for a B200")
+        self.assert_refused_in_one_line(ladder("check", MUSEUM / "hopper_read_without_wait", "fixed", LADDER_CHIP="b200"),
+                                        "has no PTX for a B200")
+
+    def test_a_rule_is_no_failure_but_strictly(self):
+        for status, options in (0, []), (1, ["--strict"]):
+            lines = self.exhibit(status, "blackwell_no_tcgen05_fence", "broken", *options)
+            self.assertTrue(lines[0].startswith("========= Rule: multiply: "), lines[0])
+            self.assertIn("broken: 1 rule (", lines[-1])
+
+    def test_only_under_some_schedules(self):
+        text = "\n".join(self.exhibit(1, "hopper_too_few_bytes", "broken"))
+        self.assertRegex(text, r"\[barrier-bytes\](\n=========  .*)*\n=========     only under latest, random:1; \d+ times in all\n")
+        # What came under more schedules is likelier to be the mistake.
+        self.assertLess(text.index("[barrier-bytes]"), text.index("[overwrite-too-early]"))
+        self.assertIn("\n    under latest, random:1 it ended with status 1: result: wrong (", text)
+        self.assertIn("\nhopper_too_few_bytes broken: 3 errors, failed (", text)
+
+    def test_json(self):
+        done = ladder("check", "--json", "--threads", "1", MUSEUM / "hopper_read_without_wait", "broken")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        subject, = json.loads(done.stdout)
+        self.assertEqual((subject["subject"], subject["good"], subject["faults"], subject["remarks"]),
+                         ("hopper_read_without_wait broken", False, [], []))
+        finding, = subject["findings"]
+        self.assertEqual((finding["rule"], finding["rank"], finding["kernel"]), ("read-too-early", "Error", "copy_tile"))
+        self.assertEqual(finding["schedules"], subject["schedules"])
+        self.assertGreater(finding["count"], 1)
+        for side, what, instruction in zip(finding["sides"], ("load", "TMA load"), ("ld.shared.u32", "cp.async.bulk.")):
+            self.assertEqual(side["what"], what)
+            self.assertTrue(side["instruction"].startswith(instruction), side)
+            self.assertRegex(side["where"], r"^museum/hopper_read_without_wait.cu:\d+")
+        failure, = subject["failures"]
+        self.assertEqual(failure["schedules"], ["latest", "random:1"])
+        self.assertRegex(failure["how"], r"^ended with status 1: result: wrong ")
+        done = ladder("check", "--json", "--schedule", "earliest", MUSEUM / "hopper_read_without_wait", "fixed")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        subject, = json.loads(done.stdout)
+        self.assertEqual((subject["schedules"], subject["findings"], subject["good"]), (["earliest"], [], True))
+
+    def test_refusals(self):
+        program = MUSEUM / "hopper_read_without_wait"
+        for arguments, parts in (
+                (["--schedules", "earliest,sometimes", "step05"], ["--schedules earliest,sometimes: expected earliest, latest, "]),
+                (["--schedules", "earliest,", "step05"], ["--schedules earliest,: expected earliest"]),
+                (["--schedules", "", "step05"], ["--schedules : expected earliest"]),
+                (["--schedules", "earliest", "--schedule", "latest", "step05"], ["--schedules lists them all"]),
+                (["--schedules", "earliest", "--seed", "1", "step05"], ["--schedules lists them all"]),
+                (["--schedule", "sometimes", "step05"], ["--schedule sometimes: expected earliest, latest"]),
+                (["--shape", "128x256x64", program, "fixed"], ["--shape is for rungs"]),
+                (["--shape", "128x256", "step05"], ["--shape 128x256: expected MxNxK"]),
+                (["--timeout", "0", "step05"], ["--timeout 0: expected seconds, more than 0"]),
+                (["--timeout", "soon", "step05"], ["--timeout"]),
+                (["step05", "--check"], ["--check: a rung is checked by name and --shape"]),
+                (["step06:9x9"], ["step06:9x9: no such variant; there are 2x2, "]),
+                (["step99"], ["step99: no such rung"]),
+                (["--chip", "v100", "step05"], ["--chip v100: no such chip"]),
+                (["./no_such_program"], ["./no_such_program: no such file"]),
+                (["no_such_program"], ["no_such_program: no such file"])):
+            self.assert_refused_in_one_line(ladder("check", *arguments), *parts)
+
+    def test_a_program_that_fails_by_itself(self):
+        lines = self.exhibit(1, "hopper_tile_not_aligned", "broken")  # no more than a note, and a wrong result
+        self.assertRegex(lines[0], r"^========= Note: store_tile: .* \[swizzle-alignment\]$")
+        self.assertRegex(lines[-2], rf"^    under {SCHEDULES} it ended with status 1: result: wrong ")
+        self.assertIn("broken: 1 note, failed (", lines[-1])
+
+    def test_a_program_that_launches_nothing(self):
+        lines = self.check(1, "true")
+        self.assertRegex("\n".join(lines), r"^true: no kernel ran, nothing was checked \(.*\)$")
+        lines = self.check(1, MUSEUM / "hopper_read_without_wait", "bent")  # it ends with its own usage
+        self.assertRegex(lines[0], rf"^    under {SCHEDULES} it ended with status 2: ")
+
+    def test_a_program_that_dies(self):
+        lines = self.check(1, "sh", "-c", "kill -ABRT $$")
+        self.assertEqual(lines[0], f"    under {SCHEDULES} it was ended by SIGABRT")
+
+    def test_a_hang_is_told_once(self):
+        text = "\n".join(self.exhibit(1, "hopper_producer_first_parity", "broken"))
+        self.assertEqual(text.count("hangs: no thread of the block can go on"), 1)
+        self.assertIn("waits for tile_empty[0]", text)
+        self.assertRegex(text, rf"\nhopper_producer_first_parity broken: stopped by the emulator \({SCHEDULES}; .* s\)$")
+
+    def test_notes_of_the_emulator(self):
+        lines = self.exhibit(1, "blackwell_accumulator_without_wait", "broken")
+        notes = [line for line in lines if line.startswith("========= Note: multiply at museum/")]
+        self.assertEqual(len(notes), 1, notes)
+        self.assertRegex(notes[0], r"tcgen05.ld got NaN from tensor memory .*; only under latest$")
+        self.assertIn("broken: 1 error, 1 note, failed (", lines[-1])
+
+    def test_time_that_is_over(self):
+        lines = self.check(1, "--timeout", "0.5", "--schedule", "latest", MUSEUM / "hopper_read_without_wait", "fixed", "--runs", "99999")
+        self.assertEqual(lines[0], "    under latest it has not ended after 0.5 s; --timeout SECONDS gives it more")
+        self.assertIn("--runs 99999: failed (latest; ", lines[-1])
+        # With all that it has started.
+        begin = os.times().elapsed
+        self.check(1, "--timeout", "0.5", "--schedule", "latest", "sh", "-c", "sleep 20; true")
+        self.assertLess(os.times().elapsed - begin, 10)
+
+
+class Merging(unittest.TestCase):
+    def finding(self, rule, line, **changes):
+        return {"rule": rule, "kernel": "k", "rank": "Error", "count": 1, "consequences": 0, "schedule": "latest",
+                "sides": [{"what": "load", "where": f"k.cu:{line}", "who": "somebody"}], **changes}
+
+    def test_findings(self):
+        found = [("earliest", self.finding("a", 1, rank="Rule")), ("earliest", self.finding("a", 2)),
+                 ("latest", self.finding("a", 1, count=3, consequences=1)), ("latest", self.finding("b", 1, rank="Note"))]
+        self.assertEqual([(one["rule"], one["sides"][0]["where"], one["rank"], one["count"], one["consequences"], one["schedules"])
+                          for one in check.merged(found)],
+                         [("a", "k.cu:1", "Error", 4, 1, ["earliest", "latest"]), ("a", "k.cu:2", "Error", 1, 0, ["earliest"]),
+                          ("b", "k.cu:1", "Note", 1, 0, ["latest"])])
+
+    def test_texts(self):
+        """Cycles, blocks and addresses may differ, lines may not."""
+        found = [("earliest", "warp 1 at k.cu:12, cycle 100, 0x40"), ("latest", "warp 2 at k.cu:12, cycle 90, 0x80"),
+                 ("random:1", "warp 1 at k.cu:13, cycle 100, 0x40"), ("random:2", "no number")]
+        self.assertEqual(check.first_of(found),
+                         [("warp 1 at k.cu:12, cycle 100, 0x40", ["earliest", "latest"]),
+                          ("warp 1 at k.cu:13, cycle 100, 0x40", ["random:1"]), ("no number", ["random:2"])])
+
+
+if __name__ == "__main__":
+    unittest.main()
