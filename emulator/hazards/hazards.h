@@ -182,7 +182,8 @@ class Hazards {
     Ref init = kNobody;
     Gathered gathering;
     std::shared_ptr<const Gathered> ended;
-    uint32_t last_copy_source = 0;
+    Record last_copy;
+    uint32_t times_initialised = 0;
     struct Pass {
       uint32_t phases = 0, moment = 0;
     };
@@ -225,7 +226,8 @@ class Hazards {
                      uint32_t now_lanes, Order order);
   void repair(View& view, const Record& before, uint32_t before_lanes) const;
   void repaired(Issued& operation, const Record& before, uint32_t before_lanes);
-  void read_of_nothing(const Record& record, uint32_t lanes, const Cta& cta);
+  void read_of_nothing(const Record& record, uint32_t lanes, const Cta& cta, size_t word);
+  bool had_stage(const Record& write, const Record& reader, uint32_t lanes) const;
   void lane_writes(Warp& warp, int lane, uint32_t address, uint32_t bytes, Ref ref);
   bool live_barrier(const Cta& cta, size_t cell) const;
   void remote_use(const Record& record, Ref ref, Cta& cta, const View& view);
@@ -272,8 +274,9 @@ class Hazards {
   Agent first_channel_ = 0;
   std::vector<Channel> channels_;  ///< by agent; the warps first
   std::map<std::array<uint32_t, 5>, Agent> channel_numbers_;
-  uint32_t issued_ = 0;  ///< asynchronous operations
-  uint32_t moment_ = 0;  ///< releases and passed waits so far
+  uint32_t issued_ = 0;       ///< asynchronous operations
+  std::string empty_commit_;  ///< where a thread committed that had issued nothing
+  uint32_t moment_ = 0;       ///< releases and passed waits so far
   std::vector<Threads> threads_;
   std::vector<std::unique_ptr<Memory>> memories_;  ///< by CTA
   Records records_;

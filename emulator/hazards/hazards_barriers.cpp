@@ -26,6 +26,7 @@ void Hazards::barrier_initialised(Warp& warp, int lane, uint32_t address) {
     known.users.clear();
   }
   known.live = true;
+  ++known.times_initialised;
   known.shown = false;
   known.gathering = {};
   known.ended = nullptr;
@@ -75,9 +76,14 @@ void Hazards::check_initialised(Warp& warp, uint32_t lanes, uint32_t address, co
     if (part.view->done.covers_lanes(init.issuer, init_lanes, init.issued)) continue;
     // Lanes of the initialising warp go on together behind the branch.
     const bool weakly = own || part.view->seen.covers_lanes(init.issuer, init_lanes, init.issued);
-    report(Rule::barrier_init, weakly ? Rank::rule : Rank::error, describe_shared(cluster_, address),
-           {side(here(warp, users), users), side(init, init_lanes)},
-           remote ? "No cluster barrier lies between the two." : "No barrier lies between the two.");
+    if (known.times_initialised > 1)
+      report(Rule::barrier_reuse, weakly ? Rank::rule : Rank::error, describe_shared(cluster_, address),
+             {side(here(warp, users), users), side(init, init_lanes)},
+             "The barrier was initialised again, and nothing orders this use before that or behind it.");
+    else
+      report(Rule::barrier_init, weakly ? Rank::rule : Rank::error, describe_shared(cluster_, address),
+             {side(here(warp, users), users), side(init, init_lanes)},
+             remote ? "No cluster barrier lies between the two." : "No barrier lies between the two.");
     each_class(warp, users, [&](Lanes& told) { repair(change(told), init, init_lanes); });
     return;
   }
@@ -104,9 +110,11 @@ Hazards::Handover Hazards::release_commit(Warp& warp, int lane, uint32_t address
   view->done.raise(work, channels_[work].count);
   view->seen.raise(work, channels_[work].count);
   view->handed.raise(work, channels_[work].count);
-  if (channels_[work].count == 0)
+  if (channels_[work].count == 0) {
+    empty_commit_ = place(cluster_.origin(warp).source);
     report(Rule::commit_thread, Rank::note, describe_shared(cluster_, address),
            {side(here(warp, 1u << lane), 1u << lane)}, "It arrives at once, whatever other threads' MMAs do.");
+  }
   Handover handover{.view = view, .remote = shared_rank(address) != warp.cta.rank};
   if (handover.remote) {
     handover.use = here(warp, 1u << lane);
@@ -150,7 +158,7 @@ void Hazards::completes_on_barrier(Issued& operation, uint32_t address) {
   operation.record.channel = known.channel;
   operation.record.signal = address;
   ++known.under_way;
-  known.last_copy_source = operation.record.source;
+  known.last_copy = operation.record;
   // The bytes may be told to the barrier by the async proxy only once its init has been shown.
   if (known.init != kNobody && !known.shown) {
     const Record& init = records_[known.init];
@@ -173,10 +181,10 @@ void Hazards::phase_ended(uint32_t address) {
   ++known.phases;
   known.ended = std::make_shared<const Gathered>(known.gathering);
   if (!known.under_way) return;
-  const uint32_t source = known.last_copy_source;
   report(Rule::barrier_bytes, Rank::error, describe_shared(cluster_, address),
-         {{"a copy that tells it", place(source), "an earlier instruction", cluster_.grid.text(source)}},
-         fmt::format("{} under way when the phase ended: fewer bytes were expected than are copied.",
+         {side(known.last_copy, known.last_copy.lanes)},
+         fmt::format("{} under way when the phase ended: fewer bytes were expected than are copied, or a copy of the "
+                     "next phase was started too early.",
                      known.under_way == 1 ? "One copy was" : fmt::format("{} copies were", known.under_way)));
 }
 

@@ -24,8 +24,12 @@ class Hazards::Sweep {
   }
 
   /// The cell is read, and nothing had been written there.
-  void unwritten() { of_nothing_ = true; }
+  void unwritten(size_t cell) {
+    if (!of_nothing_) unwritten_ = cell;
+    of_nothing_ = true;
+  }
   bool of_nothing() const { return of_nothing_; }
+  size_t first_unwritten() const { return unwritten_; }
 
   bool before(Ref ref, size_t cell) {
     if (cell != cell_) noted_.clear();
@@ -110,6 +114,7 @@ class Hazards::Sweep {
   Ref last_ = kNobody;
   Order last_order_ = Order::known;
   bool of_nothing_ = false;
+  size_t unwritten_ = 0;
   std::vector<Found> conflicts_;
   size_t cell_ = ~size_t{0};
   std::vector<size_t> noted_;  // of the last cell judged
@@ -241,7 +246,7 @@ void Hazards::threads(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLan
     }
     if (sweep.of_nothing()) {
       records_.at(base).of_nothing = true;
-      read_of_nothing(now, of_cta, cta);
+      read_of_nothing(now, of_cta, cta, sweep.first_unwritten());
     }
     if (rank != warp.cta.rank) remote_use(now, base, cta, *snapshot(warp, of_cta));
     if (sweep.clean()) return;
@@ -305,7 +310,7 @@ void Hazards::shared(Issued& operation, Kind kind, Cta& cta, std::span<const Byt
   }
   if (sweep.of_nothing()) {
     records_.at(ref).of_nothing = true;
-    if (traits(kind).proxy == Proxy::async) read_of_nothing(now, now.lanes, cta);
+    if (traits(kind).proxy == Proxy::async) read_of_nothing(now, now.lanes, cta, sweep.first_unwritten());
   }
   if (cta.rank != now.cta_rank) remote_use(now, ref, cta, *operation.view);
   sweep.finish(
@@ -336,7 +341,7 @@ void Hazards::tensor(Issued& operation, Kind kind, Cta& cta, std::span<const Cel
     }
   if (sweep.of_nothing()) {
     records_.at(ref).of_nothing = true;
-    if (traits(kind).proxy == Proxy::async) read_of_nothing(now, now.lanes, cta);
+    if (traits(kind).proxy == Proxy::async) read_of_nothing(now, now.lanes, cta, sweep.first_unwritten());
   }
   if (cta.rank != now.cta_rank) remote_use(now, ref, cta, *operation.view);
   sweep.finish(

@@ -76,9 +76,13 @@ std::string Hazards::how_it_completes(const Record& record) const {
       if (record.kind == Kind::barrier_use)
         return fmt::format("It arrives on {}.", describe_shared(cluster_, channel.barrier));
       return fmt::format("The {} tells {} when it is done.", what, describe_shared(cluster_, channel.barrier));
-    case ChannelKind::commit:
-      return fmt::format(
+    case ChannelKind::commit: {
+      std::string text = fmt::format(
           "The {} is done when an mbarrier that a later tcgen05.commit of the same thread names says so.", what);
+      if (!empty_commit_.empty())
+        text += " The tcgen05.commit at " + empty_commit_ + " is another thread's and tracks nothing.";
+      return text;
+    }
     case ChannelKind::bulk_read:
       return fmt::format("The {} has read its source when the same thread's cp.async.bulk.wait_group.read says so.",
                          what);
@@ -99,6 +103,15 @@ std::string Hazards::how_it_completes(const Record& record) const {
   return "";
 }
 
+/// The reader has waited for an earlier phase of the barrier that the write tells.
+bool Hazards::had_stage(const Record& write, const Record& reader, uint32_t lanes) const {
+  const auto known = barriers_.find(write.signal);
+  if (known == barriers_.end()) return false;
+  const auto pass = known->second.passes.find(reader.issuer);
+  const uint32_t released = reader.asynchronous() ? reader.released : last_release(threads_[reader.issuer], lanes);
+  return pass != known->second.passes.end() && pass->second.phases < write.complete && released > pass->second.moment;
+}
+
 bool Hazards::told(Rule rule, uint32_t source, uint32_t other) {
   const auto known = told_.find({rule, source, other});
   if (known == told_.end()) return false;
@@ -111,6 +124,9 @@ bool Hazards::told(Rule rule, uint32_t source, uint32_t other) {
 /// and has not released it since, still has a right to it when the next round's write comes.
 bool Hazards::comes_first(const Record& before, uint32_t before_lanes, const Record& now, uint32_t now_lanes,
                           const View& view) const {
+  // Memory that is freed was meant to be used before.
+  if (before.kind == Kind::tensor_dealloc) return true;
+  if (now.kind == Kind::tensor_dealloc) return false;
   if (before.issuer == now.issuer && now.asynchronous())
     return before.asynchronous() ? now.sequence < before.sequence : now.issued < before.issued;
   if (view.done.covers_lanes(before.issuer, before_lanes, before.issued)) return false;
@@ -182,6 +198,12 @@ void Hazards::report(const Conflict& conflict, const Record& now, uint32_t now_l
         explanation = "The mbarrier has not been invalidated.";
         break;
       }
+      if (rule == Rule::read_too_early && had_stage(first, second, second_lanes)) {
+        explanation += " " + side(second, second_lanes).who +
+                       " had waited for the round before, and has released the stage since: either it releases too "
+                       "early, or does not wait for this round.";
+        break;
+      }
       explanation += explanation.empty()
                          ? "Nothing between the two orders them: no barrier, no arrive and wait."
                          : fmt::format(" Nothing that {} had waited for says so.", side(second, second_lanes).who);
@@ -193,11 +215,12 @@ void Hazards::report(const Conflict& conflict, const Record& now, uint32_t now_l
              {side(second, second_lanes), side(first, first_lanes)}, std::move(explanation));
 }
 
-void Hazards::read_of_nothing(const Record& record, uint32_t lanes, const Cta& cta) {
+void Hazards::read_of_nothing(const Record& record, uint32_t lanes, const Cta& cta, size_t word) {
   if (told(Rule::uninitialised, record.source, 0)) return;
   told_[{Rule::uninitialised, record.source, 0}] =
       report(Rule::uninitialised, Rank::note,
-             fmt::format("shared memory of block ({},{},{})", cta.index.x, cta.index.y, cta.index.z),
+             fmt::format("shared memory: {} (address {:#x})",
+                         describe_shared(cluster_, cta.rank << 24 | static_cast<uint32_t>(word * 4)), word * 4),
              {side(record, lanes)}, "It read some bytes that nothing has written since the block started.");
 }
 

@@ -21,8 +21,8 @@ class Shadow {
 
   /// `Judge`: before(Ref earlier, size_t cell), told of each earlier access that conflicts with this one in kind, says
   /// whether the two are ordered; again(size_t cell), that another cell is in the state of the last one where not all
-  /// were; unwritten(), that it reads what nobody has written; replaces(Ref earlier), asked whether a reader need not
-  /// be remembered once this one is.
+  /// were; unwritten(cell), that it reads what nobody has written; replaces(Ref earlier), asked whether a reader need
+  /// not be remembered once this one is.
   template <class Judge>
   void read(size_t first, size_t count, Ref by, Judge& judge) {
     for (size_t cell = first, end = first + count; cell < end;) {
@@ -125,7 +125,7 @@ class Shadow {
   // Both say whether all was ordered.
   template <class Judge>
   bool read_one(State& state, size_t cell, Ref by, Judge& judge) {
-    if (!state.written) judge.unwritten();
+    if (!state.written) judge.unwritten(cell);
     const bool clean = !state.written || judge.before(state.written, cell);
     if (state.read == kNobody || state.read == by) {
       state.read = by;
