@@ -143,10 +143,12 @@ void Hazards::leaves(uint32_t number, Warp& warp, uint32_t lanes) {
 
 void Hazards::arrives_at_cluster_barrier(Warp& warp, uint32_t lanes, bool relaxed) {
   const auto view = snapshot(warp, lanes);
-  if (relaxed)
+  if (relaxed) {
     cluster_gathering_.acquire_weakly(*view, first_channel_);
-  else
+    hand_over_fenced(warp, lanes, cluster_gathering_);
+  } else {
     cluster_gathering_.acquire(*view);
+  }
   tick_after_release(warp, lanes);
 }
 
@@ -211,12 +213,33 @@ void Hazards::after_thread_sync(Warp& warp, uint32_t lanes) {
   });
 }
 
+/// PTX ISA, fence: with .mbarrier_init it releases prior mbarrier.init operations of its thread, and no more. They are
+/// known through a channel of their own: a relaxed arrive at the cluster's barrier hands them over.
 void Hazards::init_fence(Warp& warp, uint32_t lanes) {
-  for (auto& [address, barrier] : barriers_) {
-    if (!barrier.live || barrier.shown || barrier.init == kNobody) continue;
-    const Record& init = records_[barrier.init];
-    if (init.issuer == agent(warp) && (records_.lanes(barrier.init) & lanes)) barrier.shown = true;
-  }
+  for_lanes(lanes, [&](int lane) {
+    const Agent inits = channel(ChannelKind::init, warp.cta.rank, warp.index, static_cast<uint32_t>(lane));
+    bool any = false;
+    for (auto& [address, barrier] : barriers_) {
+      if (!barrier.live || barrier.shown || barrier.init == kNobody) continue;
+      const Record& init = records_[barrier.init];
+      if (init.issuer != agent(warp) || !(records_.lanes(barrier.init) >> lane & 1)) continue;
+      barrier.shown = any = true;
+      barrier.fence = channels_[inits].count + 1;
+    }
+    if (!any) return;
+    auto& released = fences_[{agent(warp), static_cast<uint32_t>(lane)}].released;
+    auto view = released ? std::make_shared<View>(*released) : std::make_shared<View>();
+    view->done.raise(inits, ++channels_[inits].count);
+    view->seen.raise(inits, channels_[inits].count);
+    released = view;
+  });
+}
+
+void Hazards::hand_over_fenced(const Warp& warp, uint32_t lanes, View& to) const {
+  for_lanes(lanes, [&](int lane) {
+    const auto fences = fences_.find({agent(warp), static_cast<uint32_t>(lane)});
+    if (fences != fences_.end() && fences->second.released) to.acquire(*fences->second.released);
+  });
 }
 
 /// PTX ISA, "Release and Acquire Patterns": a fence before a strong write releases what came before the fence; one
@@ -231,7 +254,9 @@ void Hazards::memory_fence(Warp& warp, uint32_t lanes) {
   for_lanes(lanes & warp.live, [&](int lane) {
     // Each lane hands over what it knows itself.
     const auto own = std::popcount(lanes & warp.live) == 1 ? view : snapshot(warp, 1u << lane);
-    fences_[{agent(warp), static_cast<uint32_t>(lane)}].released = own;
+    auto& released = fences_[{agent(warp), static_cast<uint32_t>(lane)}].released;
+    if (released) own->acquire(*released);
+    released = own;
   });
   tick_after_release(warp, lanes);
   merge(warp);

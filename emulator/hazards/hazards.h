@@ -86,7 +86,8 @@ class Hazards {
   /// Ranges of addresses in global memory. `reduces`: atomically.
   void global_read(Issued& operation, Kind kind, std::span<const Bytes> ranges);
   void global_written(Issued& operation, Kind kind, bool reduces, std::span<const Bytes> ranges);
-  void tensor_allocated(Warp& warp, uint32_t column, uint32_t columns);
+  /// `peer`: the warp of the pair's other CTA that allocated with this one.
+  void tensor_allocated(Warp& warp, uint32_t column, uint32_t columns, Warp* peer = nullptr);
   void tensor_freed(Warp& warp, uint32_t column, uint32_t columns);
 
   // ---- mbarriers ----------------------------------------------------------------------------------------------------
@@ -163,6 +164,8 @@ class Hazards {
     tensor_store,
     wgmma,
     copy,
+    alloc,
+    init,
     start
   };
   struct Channel {
@@ -179,6 +182,7 @@ class Hazards {
     uint32_t phases = 0;               ///< that have ended
     uint32_t under_way = 0;            ///< copies issued whose bytes have not come
     bool live = false, shown = false;  ///< shown: an init fence came behind its mbarrier.init
+    uint32_t fence = 0;                ///< that one, on its thread's channel
     Ref init = kNobody;
     Gathered gathering;
     std::shared_ptr<const Gathered> ended;
@@ -210,6 +214,8 @@ class Hazards {
   void tick_after_release(Warp& warp, uint32_t lanes);
   uint32_t last_release(const Threads& threads, uint32_t lanes) const;
   void check_unused(Warp& warp, int lane, uint32_t address, const Barrier& known);
+  /// What fences of these lanes have made ready to be handed over by something relaxed.
+  void hand_over_fenced(const Warp& warp, uint32_t lanes, View& to) const;
   bool comes_first(const Record& before, uint32_t before_lanes, const Record& now, uint32_t now_lanes,
                    const View& view) const;
   Agent channel(ChannelKind kind, uint32_t cta_rank, uint32_t warp, uint32_t lane = 0, uint32_t barrier = 0);
@@ -230,6 +236,7 @@ class Hazards {
   bool had_stage(const Record& write, const Record& reader, uint32_t lanes) const;
   void lane_writes(Warp& warp, int lane, uint32_t address, uint32_t bytes, Ref ref);
   bool live_barrier(const Cta& cta, size_t cell) const;
+  bool init_known(const Barrier& barrier, const View& view);
   void remote_use(const Record& record, Ref ref, Cta& cta, const View& view);
   void check_initialised(Warp& warp, uint32_t lanes, uint32_t address, const Barrier& known);
   void use_of_peer(const Record& use, Cta& cta);

@@ -28,6 +28,7 @@ void Hazards::barrier_initialised(Warp& warp, int lane, uint32_t address) {
   known.live = true;
   ++known.times_initialised;
   known.shown = false;
+  known.fence = 0;
   known.gathering = {};
   known.ended = nullptr;
   known.under_way = 0;
@@ -66,6 +67,14 @@ void Hazards::used(Warp& warp, uint32_t lanes, uint32_t address) {
     use_of_peer(here(warp, lanes), *cluster_.ctas[rank]);
 }
 
+/// By way of its fence.
+bool Hazards::init_known(const Barrier& barrier, const View& view) {
+  const Record& init = records_[barrier.init];
+  return barrier.fence && view.done.covers(channel(ChannelKind::init, init.cta_rank, init.warp,
+                                                   static_cast<uint32_t>(barrier.init & (kLanes - 1))),
+                                           0, barrier.fence);
+}
+
 void Hazards::check_initialised(Warp& warp, uint32_t lanes, uint32_t address, const Barrier& known) {
   const Record& init = records_[known.init];
   const uint32_t init_lanes = records_.lanes(known.init);
@@ -73,7 +82,7 @@ void Hazards::check_initialised(Warp& warp, uint32_t lanes, uint32_t address, co
   for (const Lanes& part : threads_of(warp).classes) {
     const uint32_t users = part.lanes & lanes;
     if (!users || (own && (users & ~init_lanes) == 0)) continue;
-    if (part.view->done.covers_lanes(init.issuer, init_lanes, init.issued)) continue;
+    if (part.view->done.covers_lanes(init.issuer, init_lanes, init.issued) || init_known(known, *part.view)) continue;
     // Lanes of the initialising warp go on together behind the branch.
     const bool weakly = own || part.view->seen.covers_lanes(init.issuer, init_lanes, init.issued);
     if (known.times_initialised > 1)
@@ -95,9 +104,11 @@ Hazards::Handover Hazards::release(Warp& warp, uint32_t lanes, uint32_t address,
   handover.weak = (order & Instruction::kRelaxed) || (handover.remote && !(order & Instruction::kWide));
   handover.view = snapshot(warp, lanes);
   if (handover.remote) handover.use = here(warp, lanes);
-  if (const auto fences = fences_.find({agent(warp), static_cast<uint32_t>(std::countr_zero(lanes))});
-      handover.weak && fences != fences_.end())
-    handover.fenced = fences->second.released;
+  if (handover.weak) {
+    auto fenced = std::make_shared<View>();
+    hand_over_fenced(warp, lanes, *fenced);
+    handover.fenced = fenced;
+  }
   tick_after_release(warp, lanes);
   return handover;
 }
@@ -204,6 +215,13 @@ void Hazards::passed(uint32_t address, Warp& warp, uint32_t lanes, uint8_t order
     view.done.raise(known.channel, known.phases);
     view.seen.raise(known.channel, known.phases);
   });
+  // A fence behind a relaxed wait acquires.
+  if (order & Instruction::kRelaxed)
+    for_lanes(lanes, [&](int lane) {
+      View& acquired = fences_[{agent(warp), static_cast<uint32_t>(lane)}].acquired;
+      acquired.acquire(known.ended->own);
+      acquired.acquire(known.ended->remote);
+    });
   // A wait that sees no other phase end than the one before gives no new right to what the barrier guards.
   if (Barrier::Pass& pass = known.passes[agent(warp)]; pass.phases != known.phases) pass = {known.phases, ++moment_};
   merge(warp);

@@ -130,7 +130,11 @@ Order Hazards::order(const Record& before, uint32_t before_lanes, const Record& 
   if (before.strong && now.strong) return Order::known;
   const KindTraits &b = traits(before.kind), &n = traits(now.kind);
   const bool own = before.issuer == now.issuer;
-  const bool same_thread = own && before_lanes == now_lanes && std::has_single_bit(now_lanes) && !now.asynchronous();
+  // Each lane of the warp has executed tcgen05.alloc; other instructions' lanes have each written their own.
+  const bool same_thread =
+      own && !now.asynchronous() &&
+      (before.kind == Kind::alloc_slot ? (now_lanes & ~before_lanes) == 0
+                                       : before_lanes == now_lanes && std::has_single_bit(now_lanes));
   bool known;
   if (!before.asynchronous())
     known = same_thread || view.done.covers_lanes(before.issuer, before_lanes, before.issued);
@@ -348,14 +352,22 @@ void Hazards::tensor(Issued& operation, Kind kind, Cta& cta, std::span<const Cel
       [&](uint32_t, const Record& before, uint32_t before_lanes) { repaired(operation, before, before_lanes); });
 }
 
-void Hazards::tensor_allocated(Warp& warp, uint32_t column, uint32_t columns) {
+/// The allocation has a channel of its own: it is done when the instruction is, for the whole warp, and of a pair,
+/// whose warps perform it collectively (PTX ISA, tcgen05: Issue Granularity), for both. What else the two did is not
+/// known by it.
+void Hazards::tensor_allocated(Warp& warp, uint32_t column, uint32_t columns, Warp* peer) {
   Shadow& shadow = memories_[warp.cta.rank]->tensor;
   // What was there before belonged to another allocation: nobody's any more.
   for (uint32_t block = 0; block < TensorMemory::kTmemLanes / 16; ++block)
     shadow.forget(size_t{block} * TensorMemory::kColumns + column, columns);
   Issued operation = *issue(warp, -1);
+  Record& record = operation.record;
+  record.channel = channel(ChannelKind::alloc, warp.cta.rank, warp.index);
+  record.complete = ++channels_[record.channel].count;
   const Cells all{0, TensorMemory::kTmemLanes, column, columns};
   tensor(operation, Kind::tensor_alloc, warp.cta, {&all, 1});
+  for (Warp* user : {&warp, peer})
+    if (user) learn(*user, kAllLanes, record.channel, record.complete);
 }
 
 void Hazards::tensor_freed(Warp& warp, uint32_t column, uint32_t columns) {

@@ -97,6 +97,8 @@ std::string Hazards::how_it_completes(const Record& record) const {
     case ChannelKind::copy:
       return "A cp.async is done when its thread's cp.async.wait_group says so, or an mbarrier by "
              "cp.async.mbarrier.arrive.";
+    case ChannelKind::alloc:
+    case ChannelKind::init:
     case ChannelKind::start:
       break;
   }

@@ -64,13 +64,13 @@ uint32_t result_address(const Warp& warp, const Instruction& instruction) {
   return static_cast<uint32_t>(address);
 }
 
-void leave_result(Warp& warp, uint32_t address, uint32_t first, uint32_t columns) {
+void leave_result(Warp& warp, uint32_t address, uint32_t first, uint32_t columns, Warp* peer = nullptr) {
   Cta& cta = warp.cta;
   std::memcpy(cta.cluster.shared(address, 4, Access::write), &first, 4);
   cta.last_alloc_columns = columns;
   if (auto* const hazards = cta.cluster.hazards.get()) {
     hazards->warp_writes(warp, address, 4, hazards::Kind::alloc_slot);
-    hazards->tensor_allocated(warp, first, columns);
+    hazards->tensor_allocated(warp, first, columns, peer);
   }
 }
 
@@ -103,8 +103,8 @@ Flow alloc_pair(Warp& warp, uint32_t columns, uint32_t address) {
   Cluster& cluster = cta.cluster;
   const PairCall done = *call;
   peer.pair_allocs.erase(call);
-  leave_result(*done.group->warp, done.address, *first, columns);
-  leave_result(warp, address, *first, columns);
+  leave_result(*done.group->warp, done.address, *first, columns, &warp);
+  leave_result(warp, address, *first, columns, done.group->warp);
   cluster.trace(cluster.origin(*done.group->warp), "tmem_alloc", {*first, columns});
   cluster.trace(cluster.origin(warp), "tmem_alloc", {*first, columns});
   cluster.note_effect();
