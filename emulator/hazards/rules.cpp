@@ -33,7 +33,9 @@ const RuleTraits& traits(Rule rule) {
        "Two writes to the same bytes or columns that nothing orders",
        "global memory: threads that all write the same value are common and right"},
       {"proxy-fence", Rank::error, "written by threads and used through the async proxy without a proxy fence",
-       "each writing thread executes fence.proxy.async.shared::cta behind its stores and before the barrier",
+       "each writing thread executes fence.proxy.async.shared::cta (of global memory .global) behind its stores and "
+       "before "
+       "the barrier; or whoever uses the bytes, behind its wait",
        "PTX ISA, Proxies; membar/fence: fence.proxy.async",
        "Bytes that threads wrote (`st.shared`, `cp.async`) and TMA, bulk copies, `wgmma` or `tcgen05` then read or "
        "overwrite; global memory that threads wrote and TMA loads. A fence anywhere on the way between the two counts, "

@@ -6,7 +6,7 @@
 // Fix: tcgen05.fence::before_thread_sync and a CTA barrier between everybody's reads and the tcgen05.dealloc.
 // Rule: PTX ISA, tcgen05.dealloc; tcgen05.fence
 // Theme: tensor core results and tensor memory
-// Expect: read-too-early of columns 0 to 31
+// Expect: overwrite-too-early of columns 0 to 31
 // Also: fault:not-allocated
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"

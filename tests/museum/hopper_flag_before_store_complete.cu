@@ -6,7 +6,7 @@
 // Fix: cp.async.bulk.wait_group 0 before the flag is released.
 // Rule: PTX ISA, cp.async.bulk.wait_group, .read
 // Theme: stages and buffers
-// Expect: read-too-early
+// Expect: read-too-early of global memory
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(kThreads)
     fence_proxy_async_shared_cta();
     __syncthreads();
     if (threadIdx.x == 0) {
-      cp_async_bulk_store(between + first, shared_address(tile), sizeof tile);
+      cp_async_bulk_store(between + first, shared_address(tile), sizeof tile);  // reported
       cp_async_bulk_commit_group();
       // The mistake: the source has been read, more has not been waited for.
       if constexpr (kBroken) cp_async_bulk_wait_group_read<0>();
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kThreads)
     }
   } else {
     museum::wait_for_flag(&tile_ready[pair]);
-    for (unsigned i = threadIdx.x; i < kWords; i += kThreads) out[first + i] = between[first + i] + 1;
+    for (unsigned i = threadIdx.x; i < kWords; i += kThreads) out[first + i] = between[first + i] + 1;  // reported
   }
 }
 

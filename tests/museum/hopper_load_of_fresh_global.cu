@@ -6,7 +6,7 @@
 // Fix: fence.proxy.async.global after the flag has been acquired, before the load is issued.
 // Rule: PTX ISA, async proxy; membar/fence, fence.proxy.async
 // Theme: proxies
-// Expect: proxy-fence
+// Expect: proxy-fence of global memory
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ uint64_t tile_full;
   const unsigned pair = blockIdx.x / 2, first = pair * kWords;
   if (blockIdx.x % 2 == 0) {
-    for (unsigned i = threadIdx.x; i < kWords; i += kThreads) between[first + i] = in[first + i] + 1;
+    for (unsigned i = threadIdx.x; i < kWords; i += kThreads) between[first + i] = in[first + i] + 1;  // reported
     __syncthreads();
     if (threadIdx.x == 0) museum::st_release_gpu(&tile_ready[pair], 1);
   } else {
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kThreads)
       // The mistake: what the flag stands for is not handed over to the async proxy.
       if constexpr (!kBroken) fence_proxy_async_global();
       mbarrier_arrive_expect_tx(shared_address(tile_full), sizeof tile);
-      cp_async_bulk_load(shared_address(tile), between + first, sizeof tile, shared_address(tile_full));
+      cp_async_bulk_load(shared_address(tile), between + first, sizeof tile, shared_address(tile_full));  // reported
     }
     __syncthreads();
     museum::wait_parity(shared_address(tile_full), 0);

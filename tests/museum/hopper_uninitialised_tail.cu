@@ -8,7 +8,7 @@
 //   tensor arrives as zeros.)
 // Rule: PTX ISA, state spaces, shared: not initialised
 // Theme: contents and layouts
-// Expect: uninitialised of shared memory
+// Expect: uninitialised of tile
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
