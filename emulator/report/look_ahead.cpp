@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "emulator/hazards/hazards.h"
 #include "emulator/isa/tma_issue.h"
 #include "emulator/machine/grid.h"
 
@@ -127,6 +128,22 @@ std::vector<Asks> LookAhead::one_lap(Group& group) {
   return asks;
 }
 
+namespace {
+
+/// What is executed here has not happened: the hazard rules are not told of it.
+class Untold {
+ public:
+  explicit Untold(Cluster& cluster) : cluster_(cluster), hazards_(std::move(cluster.hazards)) {}
+  ~Untold() { cluster_.hazards = std::move(hazards_); }
+  Untold(const Untold&) = delete;
+
+ private:
+  Cluster& cluster_;
+  std::unique_ptr<hazards::Hazards> hazards_;
+};
+
+}  // namespace
+
 /// `left`: instructions that may be executed. `lap`: what it asks for goes there, until it is back.
 Future LookAhead::follow(Group& group, uint32_t from, uint64_t& left, std::vector<Asks>* lap) {
   Future future;
@@ -134,6 +151,7 @@ Future LookAhead::follow(Group& group, uint32_t from, uint64_t& left, std::vecto
   const Program& program = *group.frame->program;
   const std::vector<Class>& classes = classes_of(program);
   const InFrame registers(warp, *group.frame);
+  const Untold untold(cluster_);
   const std::vector<std::byte> kept(group.frame->file(), group.frame->file() + program.warp_file_bytes);
   const uint32_t active_before = warp.active;
   Group* const group_before = std::exchange(warp.group, &group);

@@ -9,7 +9,7 @@
 // Rule: PTX ISA, mbarrier.init: on memory of a live mbarrier it is undefined; mbarrier.inval first
 // Theme: the life of a barrier
 // Expect: barrier-reuse of tile_full
-// Also: barrier-init, fault:no-mbarrier
+// Also: fault:no-mbarrier
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
