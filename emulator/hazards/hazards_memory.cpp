@@ -164,7 +164,13 @@ Order Hazards::order(const Record& before, uint32_t before_lanes, const Record& 
     if (!before.asynchronous() && own && (before_lanes & ~together) == 0) return Order::warp_only;
     const bool seen = before.asynchronous() ? view.seen.covers_lanes(before.channel, before_lanes, before.complete)
                                             : view.seen.covers_lanes(before.issuer, before_lanes, before.issued);
-    return seen ? (own ? Order::warp_only : Order::weak) : Order::none;
+    if (!seen) return Order::none;
+    const auto& fellows = threads_[now.issuer].classes;
+    const bool by_fellow = std::any_of(fellows.begin(), fellows.end(), [&](const Lanes& part) {
+      return before.asynchronous() ? part.view->done.covers_lanes(before.channel, before_lanes, before.complete)
+                                   : part.view->done.covers_lanes(before.issuer, before_lanes, before.issued);
+    });
+    return own || by_fellow ? Order::warp_only : Order::weak;
   }
   if (b.proxy == Proxy::generic && n.proxy == Proxy::async && b.writes) {
     const bool fenced = before.asynchronous() ? view.fenced.covers_lanes(before.channel, before_lanes, before.complete)
