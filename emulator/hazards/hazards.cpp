@@ -172,6 +172,22 @@ void Hazards::warp_synchronised(Warp& warp, uint32_t lanes) {
   merge(warp);
 }
 
+/// What one lane has waited for comes before what the others do next, by no rule of memory.
+void Hazards::warp_met(Warp& warp, uint32_t lanes) {
+  const Clock* first = nullptr;
+  bool alike = true;
+  for (const Lanes& part : threads_of(warp).classes) {
+    if (!(part.lanes & lanes)) continue;
+    if (!first) first = &part.view->seen;
+    alike = alike && (first == &part.view->seen || *first == part.view->seen);
+  }
+  if (alike) return;
+  Clock seen;
+  for (const Lanes& part : threads_of(warp).classes)
+    if (part.lanes & lanes) seen.join(part.view->seen);
+  each_class(warp, lanes, [&](Lanes& part) { change(part).seen = seen; });
+}
+
 // ---- fences ---------------------------------------------------------------------------------------------------------
 
 void Hazards::proxy_fence(Warp& warp, uint32_t lanes, bool of_shared, bool of_global) {

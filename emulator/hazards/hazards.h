@@ -119,6 +119,7 @@ class Hazards {
   void cluster_barrier_ended();
   void leaves_cluster_barrier(Warp& warp, uint32_t lanes);
   void warp_synchronised(Warp& warp, uint32_t lanes);
+  void warp_met(Warp& warp, uint32_t lanes);  ///< in a .sync instruction that orders no memory: shfl, vote, match, ...
   void proxy_fence(Warp& warp, uint32_t lanes, bool of_shared, bool of_global);
   void init_fence(Warp& warp, uint32_t lanes);
   void memory_fence(Warp& warp, uint32_t lanes);

@@ -52,9 +52,13 @@ void Hazards::check_unused(Warp& warp, int lane, uint32_t address, const Barrier
     if (view->done.covers_lanes(use.issuer, use.lanes, use.issued)) continue;
     // Lanes of one warp run together; those of another do not.
     const bool weakly = user == agent(warp) || view->seen.covers_lanes(use.issuer, use.lanes, use.issued);
-    report(Rule::barrier_reuse, weakly ? Rank::rule : Rank::error, describe_shared(cluster_, address),
-           {side(here(warp, 1u << lane), 1u << lane), side(use, use.lanes)},
-           "Nothing orders the barrier's end behind its use: another order of the two is possible.");
+    report(
+        Rule::barrier_reuse, weakly ? Rank::rule : Rank::error, describe_shared(cluster_, address),
+        {side(here(warp, 1u << lane), 1u << lane), side(use, use.lanes)},
+        weakly
+            ? "The barrier's end is ordered behind its use only by lanes of a warp running together, or by something "
+              "relaxed."
+            : "Nothing orders the barrier's end behind its use: another order of the two is possible.");
   }
 }
 
@@ -170,13 +174,16 @@ void Hazards::completes_on_barrier(Issued& operation, uint32_t address) {
   operation.record.signal = address;
   ++known.under_way;
   known.last_copy = operation.record;
-  // The bytes may be told to the barrier by the async proxy only once its init has been shown.
+  // PTX ISA from version 9.3 on: a copy accesses its mbarrier through the generic proxy, so an init that is ordered
+  // before the copy (used() asks for that) is enough.
   if (known.init != kNobody && !known.shown) {
     const Record& init = records_[known.init];
     if (operation.view->fenced.covers_lanes(init.issuer, records_.lanes(known.init), init.issued)) return;
-    report(Rule::barrier_init_fence, Rank::rule, describe_shared(cluster_, address),
-           {side(operation.record, operation.record.lanes), side(init, records_.lanes(known.init))},
-           "The bytes of the copy are told to the barrier by the async proxy.");
+    report(
+        Rule::barrier_init_fence, Rank::note, describe_shared(cluster_, address),
+        {side(operation.record, operation.record.lanes), side(init, records_.lanes(known.init))},
+        "What lies between the two orders them. That is enough by the PTX ISA from version 9.3 on (a copy accesses its "
+        "mbarrier through the generic proxy); versions before it do not say.");
     known.shown = true;
   }
 }

@@ -46,6 +46,10 @@ class Hazards::Sweep {
     if (record.kind == Kind::barrier_init && traits(now_.kind).writes && now_.kind != Kind::barrier_init &&
         last_order_ == Order::known && hazards_.live_barrier(cta_, cell))
       last_order_ = Order::none;
+    if (last_order_ == Order::warp_only && by_this_instruction(ref, cell)) {
+      last_ = kNobody;
+      return true;
+    }
     if (last_order_ != Order::known) note(ref, cell);
     return last_order_ == Order::known;
   }
@@ -62,6 +66,14 @@ class Hazards::Sweep {
       return true;
     const Order order = hazards_.order(record, hazards_.records_.lanes(earlier), now_, now_lanes_, *view_, together_);
     return order == Order::known || order == Order::unfenced || order == Order::untaken;
+  }
+
+  /// The running instruction's lanes each write `bytes` at a place of their own.
+  void lanes_write(const uint64_t (&address)[kLanes], uint32_t lanes, uint32_t bytes, Ref base) {
+    address_ = &address;
+    writing_ = lanes;
+    bytes_ = bytes;
+    base_ = base;
   }
 
   bool clean() const { return conflicts_.empty(); }
@@ -82,6 +94,14 @@ class Hazards::Sweep {
     uint32_t lanes;
     std::shared_ptr<View> view;
   };
+
+  /// CUDA C++ Programming Guide, SIMT Architecture: of lanes that write one place in one instruction, one does.
+  bool by_this_instruction(Ref ref, size_t cell) const {
+    const uint32_t lane = ref & (kLanes - 1);
+    if (!address_ || (ref & ~Ref{kLanes - 1}) != base_ || !(writing_ >> lane & 1)) return false;
+    const uint32_t offset = shared_offset(static_cast<uint32_t>((*address_)[lane]));
+    return cell >= offset / 4 && cell <= (offset + bytes_ - 1) / 4;
+  }
 
   void note(Ref ref, size_t cell) {
     const Record& record = hazards_.records_[ref];
@@ -115,6 +135,9 @@ class Hazards::Sweep {
   Order last_order_ = Order::known;
   bool of_nothing_ = false;
   size_t unwritten_ = 0;
+  const uint64_t (*address_)[kLanes] = nullptr;
+  uint32_t writing_ = 0, bytes_ = 0;
+  Ref base_ = kNobody;
   std::vector<Found> conflicts_;
   size_t cell_ = ~size_t{0};
   std::vector<size_t> noted_;  // of the last cell judged
@@ -148,7 +171,13 @@ Order Hazards::order(const Record& before, uint32_t before_lanes, const Record& 
     if (!before.asynchronous() && own && ran_before && (before_lanes & ~together) == 0) return Order::warp_only;
     const bool seen = before.asynchronous() ? view.seen.covers_lanes(before.channel, before_lanes, before.complete)
                                             : view.seen.covers_lanes(before.issuer, before_lanes, before.issued);
-    return seen ? (own ? Order::warp_only : Order::weak) : Order::none;
+    if (!seen) return Order::none;
+    const auto& fellows = threads_[now.issuer].classes;
+    const bool by_fellow = std::any_of(fellows.begin(), fellows.end(), [&](const Lanes& part) {
+      return before.asynchronous() ? part.view->done.covers_lanes(before.channel, before_lanes, before.complete)
+                                   : part.view->done.covers_lanes(before.issuer, before_lanes, before.issued);
+    });
+    return own || by_fellow ? Order::warp_only : Order::weak;
   }
   if (b.proxy == Proxy::generic && n.proxy == Proxy::async && b.writes) {
     const bool fenced = before.asynchronous() ? view.fenced.covers_lanes(before.channel, before_lanes, before.complete)
@@ -235,6 +264,7 @@ void Hazards::threads(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLan
     Cta& cta = *cluster_.ctas[rank];
     Memory& memory = *memories_[rank];
     Sweep sweep(*this, cta, false, now, together);
+    if (writes) sweep.lanes_write(address, of_cta, bytes, base);
     for (const Lanes& part : threads_of(warp).classes) {
       const uint32_t here = part.lanes & of_cta;
       if (!here) continue;

@@ -16,7 +16,7 @@ const KindTraits& traits(Kind kind) {
       {"TMA load", Proxy::async, true},
       {"TMA store", Proxy::async, false},
       {"bulk copy", Proxy::async, false},
-      {"asynchronous store", Proxy::async, true},
+      {"asynchronous store", Proxy::generic, true},
       {"clusterlaunchcontrol.try_cancel", Proxy::async, true},
       {"tcgen05.mma", Proxy::async, false},
       {"wgmma", Proxy::async, false},

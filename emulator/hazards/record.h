@@ -11,8 +11,8 @@ namespace emu::hazards {
 
 /// By what an access reaches memory.
 enum class Proxy : uint8_t {
-  generic,  ///< threads' own loads and stores, and non-bulk cp.async
-  async,    ///< TMA, bulk copies, the tensor core's operands in shared memory, st.async
+  generic,  ///< threads' own loads and stores, non-bulk cp.async, st.async; every access to an mbarrier as such
+  async,    ///< TMA, bulk copies, the tensor core's operands in shared memory
   tensor,   ///< tcgen05 operations on tensor memory
 };
 

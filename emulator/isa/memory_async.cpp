@@ -220,14 +220,14 @@ Flow arrive(Warp& warp, const Instruction& instruction) {
     uint64_t after = 0;
     for (const PendingCopy& copy : warp.copies)
       if (copy.lanes >> lane & 1) after = copy.id;
-    if (!counted && !after) return;  // one more, and there it is
-    if (!counted) cluster.mbarrier_store(address, mbarrier::expect_arrival(word), false);
-    const Origin who = cluster.origin(warp, lane);
     // What the arrival tells may be known to whoever waits from now on; that it comes later is seen to by the phase.
     if (cluster.hazards) {
       cluster.hazards->used(warp, 1u << lane, address);
       cluster.hazards->signalled(address, cluster.hazards->release_copies(warp, lane));
     }
+    if (!counted && !after) return;  // one more, and there it is
+    if (!counted) cluster.mbarrier_store(address, mbarrier::expect_arrival(word), false);
+    const Origin who = cluster.origin(warp, lane);
     if (after)
       warp.arrivals.push_back(
           {.barrier = address, .lane = static_cast<uint32_t>(lane), .after = after, .source = who.source});

@@ -81,10 +81,15 @@ bool together(Warp& warp, const Instruction& instruction, Flow& flow) {
   }
 }
 
+Flow warp_barrier(Warp& warp, const Instruction& instruction);
+
 template <Execute kExecute>
 Flow synchronised(Warp& warp, const Instruction& instruction) {
   Flow flow = Flow::next;
-  return together(warp, instruction, flow) ? kExecute(warp, instruction) : flow;
+  if (!together(warp, instruction, flow)) return flow;
+  if (kExecute != warp_barrier && warp.cta.cluster.hazards)
+    for_masks(warp, instruction, [&](uint32_t, uint32_t lanes) { warp.cta.cluster.hazards->warp_met(warp, lanes); });
+  return kExecute(warp, instruction);
 }
 
 void bind_members(Binder& binder, size_t i) {
