@@ -24,6 +24,7 @@ from tools.terminal import Parser, Progress, Refusal, plural, say
 SCHEDULES = ("earliest", "latest", "random:1")
 RANKS = ("Error", "Rule", "Note")
 SHAPE = "300x520x328"  # ragged in all three, tiles that no cluster divides, a ring that goes round
+UNWRITTEN = "nothing has written"
 REMARK = re.compile(r"^========= Emulated \w+: note: (.*?)(?: \(\d+ times\))?$", re.MULTILINE)
 
 
@@ -81,12 +82,13 @@ class Subject:
     def __init__(self, name, command, environment):
         self.name, self.command, self.environment = name, command, environment
 
-    def run(self, schedule, timeout):
+    def run(self, schedule, timeout, other_fill=False):
         """(how it failed or None, what the rules found or None where no kernel ran, what it said)."""
         with tempfile.TemporaryDirectory(prefix="ladder-check-") as folder:
             path = Path(folder, "findings.json")
             variables = {**self.environment, "LADDER_CHECK": "1", "LADDER_CHECK_FILE": str(path), "LADDER_SCHEDULE": schedule}
             variables.pop("LADDER_COUNTERS", None)
+            variables["LADDER_FILL"] = "1" if other_fill else "0"
             # Its own session: what it has started ends with it.
             process = subprocess.Popen(self.command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                        stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
@@ -178,16 +180,44 @@ class Result:
     def __init__(self, subject, schedules):
         self.subject, self.schedules, self.seconds = subject, schedules, 0
         self.found, self.failures, self.faults, self.remarks, self.launched = [], [], [], [], False
+        self.outputs = None  # fingerprints of what each launch wrote, under the first schedule
 
     def add(self, schedule, timeout):
         begin = time.monotonic()
         failure, report, said = self.subject.run(schedule, timeout)
         self.seconds += time.monotonic() - begin
         self.launched |= report is not None
+        if self.outputs is None:
+            self.outputs = (report or {}).get("outputs", [])
         self.found += [(schedule, one) for one in (report or {}).get("findings", [])]
         self.faults += [(schedule, fault.rstrip()) for fault in (report or {}).get("faults", [])]
         self.remarks += [(schedule, remark) for remark in REMARK.findall(said)]
         self.failures += [(schedule, failure)] if failure else []
+
+    @property
+    def reads_unwritten(self):
+        return any(one["rule"] == "uninitialised" for _, one in self.found) or any(UNWRITTEN in text for _, text in self.remarks)
+
+    def follow_unwritten(self, timeout):
+        """Memory that nothing has written was read. Does it matter? A run with other contents there must write the same; one
+        with the same contents must, or nothing can be said."""
+        schedule, begin = self.schedules[0], time.monotonic()
+        again, other = (self.subject.run(schedule, timeout, fill)[1] for fill in (False, True))
+        self.seconds += time.monotonic() - begin
+        if not again or not other or again["outputs"] != self.outputs or len(other["outputs"]) != len(self.outputs):
+            return
+        changed = [launch["kernel"] for launch, now in zip(self.outputs, other["outputs"]) if launch != now]
+        for _, one in self.found:
+            if one["rule"] == "uninitialised":
+                reaches = one["kernel"] in changed
+                one["rank"] = "Error" if reaches else one["rank"]
+                one["explanation"] += f" What the kernel writes to global memory {'changes' if reaches else 'does not change'} with it."
+        if changed and not any(one["rule"] == "uninitialised" for _, one in self.found):
+            self.found.append((schedule, {
+                "rule": "uninitialised", "rank": "Error", "title": "read before anything wrote it", "kernel": changed[0],
+                "object": "tensor memory", "sides": [], "explanation": "What the kernel writes to global memory changes with "
+                "what tensor memory held before: see the note.", "fix": "write it first", "source": "PTX ISA, tcgen05.alloc: "
+                "contents are undefined", "schedule": schedule, "consequences": 0, "count": 1}))
 
     @property
     def counts(self):
@@ -260,6 +290,8 @@ def command(arguments):
             if len(work) > 1 or progress.terminal:
                 progress.step(f"{subject.name} under {schedule}")
             result.add(schedule, options.timeout)
+        if result.reads_unwritten and not result.faults:
+            result.follow_unwritten(options.timeout)
         progress.end()
         results.append(result)
         if not options.json:

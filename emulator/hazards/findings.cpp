@@ -53,6 +53,11 @@ void Findings::count(size_t number) {
   ++entries_[number].finding.count;
 }
 
+void Findings::output(const std::string& kernel, uint64_t fingerprint) {
+  std::lock_guard lock(mutex_);
+  outputs_.emplace_back(kernel, fingerprint);
+}
+
 void Findings::fault(std::string report) {
   std::lock_guard lock(mutex_);
   faults_.push_back(std::move(report));
@@ -110,7 +115,10 @@ std::string Findings::json() const {
                         {"consequences", finding.consequences},
                         {"count", finding.count}});
   }
-  const nlohmann::ordered_json out = {{"findings", findings}, {"faults", faults_}};
+  nlohmann::ordered_json outputs = nlohmann::ordered_json::array();
+  for (const auto& [kernel, fingerprint] : outputs_)
+    outputs.push_back({{"kernel", kernel}, {"fingerprint", fmt::format("{:016x}", fingerprint)}});
+  const nlohmann::ordered_json out = {{"findings", findings}, {"faults", faults_}, {"outputs", outputs}};
   return out.dump(2) + "\n";
 }
 

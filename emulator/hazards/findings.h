@@ -6,6 +6,7 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "emulator/hazards/rules.h"
@@ -40,6 +41,8 @@ class Findings {
   size_t add(Finding finding);
   /// One more of that number.
   void count(size_t number);
+  /// A launch ended: of what it wrote to global memory.
+  void output(const std::string& kernel, uint64_t fingerprint);
   /// A launch ended in a trap or a hang: the report.
   void fault(std::string report);
 
@@ -56,6 +59,7 @@ class Findings {
   mutable std::mutex mutex_;
   std::deque<Entry> entries_;  // in the order in which they were found
   std::vector<std::string> faults_;
+  std::vector<std::pair<std::string, uint64_t>> outputs_;  // by launch
 };
 
 }  // namespace emu::hazards

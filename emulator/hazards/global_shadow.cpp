@@ -1,6 +1,10 @@
 #include "emulator/hazards/global_shadow.h"
 
 #include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "emulator/machine/mix.h"
 
 namespace emu::hazards {
 
@@ -27,6 +31,29 @@ void GlobalShadow::write(uint64_t address, uint64_t bytes, Ref by) {
       at = next;
     }
   }
+}
+
+uint64_t GlobalShadow::fingerprint(const GlobalMemory& memory) const {
+  std::lock_guard lock(mutex_);
+  std::vector<uint64_t> numbers;
+  for (const auto& [number, page] : pages_) numbers.push_back(number);
+  std::sort(numbers.begin(), numbers.end());
+  uint64_t hash = 0;
+  for (uint64_t number : numbers) {
+    const Page& page = *pages_.at(number);
+    for (size_t word = 0; word < page.writer.size(); ++word) {
+      if (page.writer[word] == kNobody) continue;
+      const uint64_t address = number * kPageBytes + word * 4;
+      const auto* place = memory.find(address);
+      if (!place || address + 4 > place->address + place->bytes) continue;  // freed, or the end of an odd size
+      uint32_t value;
+      std::memcpy(&value, place->storage + (address - place->address), 4);
+      for (uint32_t byte = 0; byte < 4; ++byte)
+        if (!(page.bytes[word] >> byte & 1)) value &= ~(0xFFu << 8 * byte);
+      hash = mix(hash ^ mix(address ^ uint64_t{value} << 32));
+    }
+  }
+  return hash;
 }
 
 void GlobalShadow::release(uint64_t address, uint64_t cluster, const View& view, bool strongly) {

@@ -55,6 +55,9 @@ class GlobalShadow {
     }
   }
 
+  /// Of the bytes that have been written, as they are now.
+  uint64_t fingerprint(const GlobalMemory& memory) const;
+
   /// What strong writes to a place hand over, by cluster. `strongly`: with all that the writer knows; else as evidence.
   void release(uint64_t address, uint64_t cluster, const View& view, bool strongly);
   /// What has been handed over at a place so far; empty when nothing was.

@@ -66,8 +66,10 @@ const RuleTraits& traits(Rule rule) {
       {"uninitialised", Rank::note, "read before anything wrote it", "write it first",
        "PTX ISA, State Spaces: contents of shared and tensor memory are undefined at the start",
        "Words of shared memory read that nothing in the CTA has written; where nothing was written in tensor memory "
-       "either, the machine says so by itself",
-       "whether the value matters: it is a note, for reading ahead is common; registers"},
+       "either, the machine says so by itself. `./ladder check` then runs the program with other contents there: an "
+       "error "
+       "where what it writes to global memory changes",
+       "registers; outputs of programs that differ from run to run"},
       {"barrier-init", Rank::error, "mbarrier used where its mbarrier.init is not yet known to be done",
        "__syncthreads() behind mbarrier.init, and where other CTAs of the cluster use it, a cluster barrier",
        "PTX ISA, mbarrier.init",

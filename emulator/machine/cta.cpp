@@ -20,7 +20,9 @@ Cta::~Cta() = default;
 void Cta::start() {
   const Grid& grid = cluster.grid;
   // Shared memory, and threads' stacks, start undefined: bytes that make a NaN of every 16-bit and 32-bit float.
-  window.assign(align_up(window_bytes, kSharedGranule), std::byte{0xFF});
+  // With LADDER_FILL=1 others: what depends on them differs then.
+  const std::byte fill{grid.device.options().other_fill ? uint8_t{0x3C} : uint8_t{0xFF}};
+  window.assign(align_up(window_bytes, kSharedGranule), fill);
   std::fill_n(window.begin() + kGroupsOffset, kGroupsBytes, std::byte{0});
   uint32_t threads = static_cast<uint32_t>(grid.config.block.count());
   for (uint32_t first = 0; first < threads; first += kLanes)

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "emulator/hazards/findings.h"
+#include "emulator/hazards/global_shadow.h"
 #include "emulator/machine/address.h"
 #include "emulator/machine/align.h"
 #include "emulator/machine/code.h"
@@ -226,6 +227,8 @@ std::optional<Fault> Device::launch(const Kernel& kernel, const LaunchConfig& co
   std::optional<Fault> fault = grid.run();
   last_end_ns_ = grid.started_ns + nanoseconds(grid.counters().last_clock);
   if (fault) findings_->fault(fault->report);
+  if (!options_.check_path.empty() && !fault)
+    findings_->output(grid.program.pretty_name, grid.global_shadow->fingerprint(memory_));
   if (!options_.check_path.empty()) std::ofstream(options_.check_path) << findings_->json();
   if (!options_.counters_path.empty()) append_counters(options_.counters_path, grid);
   if (!options_.trace_path.empty()) append_trace(options_.trace_path, grid);

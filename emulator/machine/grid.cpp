@@ -29,6 +29,7 @@ Grid::Grid(Device& device_, const Kernel& kernel_, const LaunchConfig& config_, 
   for (size_t i = 0; i < sms_.size(); ++i) {
     sms_[i].free_slots = static_cast<uint32_t>(slots);
     sms_[i].gpc = gpcs[i];
+    if (device.options().other_fill) sms_[i].tensor_memory.fresh = TensorMemory::kOtherFresh;
   }
 
   constexpr size_t kParameterAlign = 256;  // a CUtensorMap parameter asks for 128

@@ -88,6 +88,10 @@ Options Options::from_environment() {
       throw std::runtime_error("LADDER_CHECK=" + std::string(check) + ": expected 0 or 1");
     options.check = check == "1";
   }
+  if (auto fill = variable("LADDER_FILL"); !fill.empty()) {
+    if (fill != "0" && fill != "1") throw std::runtime_error("LADDER_FILL=" + std::string(fill) + ": expected 0 or 1");
+    options.other_fill = fill == "1";
+  }
   options.check_path = writable("LADDER_CHECK_FILE");
   options.check = options.check || !options.check_path.empty();
   if (!variable("LADDER_TIME_LIMIT").empty()) options.time_limit_s = seconds("LADDER_TIME_LIMIT");

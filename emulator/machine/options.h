@@ -20,6 +20,7 @@ struct Options {
   int threads = 0;            ///< LADDER_THREADS: host threads; 0 = as many as the machine has
   bool strict = false;        ///< LADDER_STRICT=1
   bool check = false;         ///< LADDER_CHECK=1: hold every access to the hazard rules
+  bool other_fill = false;    ///< LADDER_FILL=1: shared and tensor memory start with other contents than else
   std::string check_path;     ///< LADDER_CHECK_FILE: what they found, as JSON, written anew after every launch
   double time_limit_s = 0;    ///< LADDER_TIME_LIMIT: how long a launch may run, in the host's time; 0: for ever
   std::string counters_path;  ///< LADDER_COUNTERS: JSON file written after every launch

@@ -13,9 +13,8 @@ bool TensorMemory::is_free(uint32_t granule, uint32_t count) const {
 void TensorMemory::take(Owner owner, uint32_t granule, uint32_t columns) {
   if (!cells_) cells_ = std::make_unique_for_overwrite<uint32_t[]>(size_t{kTmemLanes} * kColumns);
   const uint32_t count = columns / kGranule;
-  // Fresh contents are undefined: a recognisable NaN, so that a kernel that relies on zeros is wrong here too.
   for (uint32_t lane = 0; lane < kTmemLanes; ++lane) {
-    std::fill_n(row(lane) + granule * kGranule, columns, 0xFFFFA5A5u);
+    std::fill_n(row(lane) + granule * kGranule, columns, fresh);
     for (uint32_t i = 0; i < count; ++i) written_[lane][granule + i] = 0;
   }
   for (uint32_t i = 0; i < count; ++i) granule_owner_[granule + i].store(owner, std::memory_order_relaxed);

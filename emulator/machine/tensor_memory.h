@@ -13,7 +13,10 @@ namespace emu {
 class TensorMemory {
  public:
   static constexpr uint32_t kTmemLanes = 128, kColumns = 512, kGranule = 32;
-  using Owner = uint64_t;  ///< a CTA: its number in the grid plus 1; 0: free
+  /// What fresh columns hold: a recognisable NaN, so that a kernel that relies on zeros is wrong here too.
+  uint32_t fresh = 0xFFFFA5A5u;
+  static constexpr uint32_t kOtherFresh = 0x3F803F80u;  ///< LADDER_FILL=1
+  using Owner = uint64_t;                               ///< a CTA: its number in the grid plus 1; 0: free
 
   /// Columns for `owner`, first fit. Nothing when no run of `columns` free ones exists.
   std::optional<uint32_t> allocate(Owner owner, uint32_t columns);

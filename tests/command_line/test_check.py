@@ -48,6 +48,31 @@ class Check(Refusals):
         lines = self.exhibit(0, "hopper_store_without_proxy_fence", "fixed")
         self.assertRegex("\n".join(lines), rf"^hopper_store_without_proxy_fence fixed: clean \({SCHEDULES}; .* s\)$")
 
+    def test_memory_that_nothing_has_written(self):
+        lines = self.exhibit(1, "hopper_uninitialised_tail", "broken")
+        self.assertRegex(lines[0], r"^========= Error: .* \[uninitialised\]$")
+        self.assertIn("What the kernel writes to global memory changes with it.", "\n".join(lines))
+
+    def test_whether_unwritten_memory_reaches_an_output(self):
+        class Subject:
+            name = "a program"
+
+            def __init__(self, *fingerprints):
+                self.fingerprints = list(fingerprints)
+
+            def run(self, schedule, timeout, other_fill=False):
+                finding = {"rule": "uninitialised", "rank": "Note", "kernel": "k", "sides": [], "explanation": "", "count": 1,
+                           "consequences": 0, "schedule": schedule, "title": "", "object": "", "fix": "", "source": ""}
+                outputs = [{"kernel": "k", "fingerprint": self.fingerprints.pop(0)}]
+                return None, {"findings": [finding], "faults": [], "outputs": outputs}, ""
+
+        for fingerprints, rank in ((("a", "a", "b"), "Error"), (("a", "a", "a"), "Note"), (("a", "c", "b"), "Note")):
+            result = check.Result(Subject(*fingerprints), ["earliest"])
+            result.add("earliest", 1)
+            self.assertTrue(result.reads_unwritten)
+            result.follow_unwritten(1)
+            self.assertEqual([one["rank"] for _, one in result.found], [rank], fingerprints)
+
     def test_the_chip_is_the_programs(self):
         for name in ("hopper_read_without_wait", "blackwell_accumulator_without_wait"):
             self.assertIn("clean", self.exhibit(0, name, "fixed", "--schedule", "latest")[-1])
