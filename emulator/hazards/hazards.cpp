@@ -81,6 +81,10 @@ std::shared_ptr<View> Hazards::snapshot(Warp& warp, uint32_t lanes) {
   }
   view->done.raise_lanes(agent(warp), all, threads.now);
   view->seen.raise(agent(warp), threads.now);
+  if (threads.copies) {
+    raise_own_copies(threads, all, warp.live, view->done);
+    raise_own_copies(threads, all, warp.live, view->seen);
+  }
   return view;
 }
 
@@ -195,9 +199,11 @@ void Hazards::proxy_fence(Warp& warp, uint32_t lanes, bool of_shared, bool of_gl
   each_class(warp, lanes, [&](Lanes& part) {
     View& view = change(part);
     const bool all = part.lanes == kAllLanes && (lanes & warp.live) == warp.live;
+    const Threads& threads = threads_of(warp);
     const auto fence = [&](Clock& fenced, Clock View::*theirs) {
       fenced.join(view.done);
       fenced.raise_lanes(agent(warp), all ? kAllLanes : part.lanes & lanes, now);
+      if (threads.copies) raise_own_copies(threads, all ? kAllLanes : part.lanes & lanes, warp.live, fenced);
       // Of other clusters' writes what is known is fenced, too.
       for (auto& [cluster, foreign] : view.foreign) {
         auto changed = std::make_shared<View>(*foreign);
@@ -393,6 +399,7 @@ void Hazards::completes_in_copy_group(Issued& operation, Warp& warp, uint32_t la
   operation.record.channel = channel(ChannelKind::copy, warp.cta.rank, warp.index);
   operation.record.complete = ++channels_[operation.record.channel].count;
   operation.record.lanes = lanes;
+  threads_of(warp).copies = operation.record.channel;
 }
 
 void Hazards::copies_committed(Warp& warp, uint32_t lanes) {
@@ -400,18 +407,39 @@ void Hazards::copies_committed(Warp& warp, uint32_t lanes) {
   for_lanes(lanes, [&](int lane) { threads_of(warp).copy_groups[static_cast<size_t>(lane)].push_back(last); });
 }
 
+/// A thread waits for its own copies; the others of its warp know of that when it has told them.
 void Hazards::copies_waited(Warp& warp, uint32_t lanes, uint32_t allowed) {
-  const Agent copies = channel(ChannelKind::copy, warp.cta.rank, warp.index);
+  Threads& threads = threads_of(warp);
+  if (!threads.copies) return;
   for_lanes(lanes, [&](int lane) {
-    const auto& groups = threads_of(warp).copy_groups[static_cast<size_t>(lane)];
-    uint32_t last = channels_[copies].count;
+    const auto& groups = threads.copy_groups[static_cast<size_t>(lane)];
+    uint32_t last = channels_[threads.copies].count;
     if (allowed != Warp::kAllCopies) {
       if (groups.size() <= allowed) return;
       last = groups[groups.size() - 1 - allowed];
     }
-    learn_lanes(warp, 1u << lane, copies, last);
+    uint32_t& done = threads.copies_done[static_cast<size_t>(lane)];
+    done = std::max(done, last);
   });
-  merge(warp);
+}
+
+void Hazards::raise_own_copies(const Threads& threads, uint32_t lanes, uint32_t live, Clock& clock) const {
+  const bool all = lanes == kAllLanes;
+  for (uint32_t left = lanes & live; left;) {
+    const uint32_t done = threads.copies_done[static_cast<size_t>(std::countr_zero(left))];
+    uint32_t alike = 0;
+    for_lanes(left,
+              [&](int lane) { alike |= uint32_t{threads.copies_done[static_cast<size_t>(lane)] == done} << lane; });
+    left &= ~alike;
+    if (done) clock.raise_lanes(threads.copies, all && alike == live ? kAllLanes : alike, done);
+  }
+}
+
+bool Hazards::own_copies_done(const Record& copy, uint32_t lanes) const {
+  const auto& done = threads_[copy.issuer].copies_done;
+  bool all = copy.kind == Kind::copy;
+  for_lanes(lanes, [&](int lane) { all = all && copy.complete <= done[static_cast<size_t>(lane)]; });
+  return all;
 }
 
 // ---- the end --------------------------------------------------------------------------------------------------------

@@ -76,6 +76,7 @@ class Hazards {
   /// Another warp has issued its part of the operation.
   void joins(Issued& operation, const Issued& part);
   void shared(Issued& operation, Kind kind, Cta& cta, std::span<const Bytes> ranges);
+  void copied(Issued& operation, Cta& cta, std::span<const Bytes> by_lane);  ///< cp.async: of each lane that copies
   struct Cells {
     uint32_t lane = 0, lanes = 0, column = 0, columns = 0;
   };
@@ -154,6 +155,8 @@ class Hazards {
     std::unordered_map<uint64_t, Ref> records;
     std::unordered_map<uint32_t, Ref> global_writes;        ///< the same of writes to global memory
     std::array<std::vector<uint32_t>, kLanes> copy_groups;  ///< by lane: the last cp.async of each committed group
+    std::array<uint32_t, kLanes> copies_done{};             ///< by lane: the last of its own that it has waited for
+    Agent copies = 0;                                       ///< their channel; 0: none yet
   };
   enum class ChannelKind : uint8_t {
     warp,
@@ -206,6 +209,9 @@ class Hazards {
   Agent agent(const Warp& warp) const { return warp.cta.rank * warps_per_cta_ + warp.index; }
   Threads& threads_of(const Warp& warp) { return threads_[agent(warp)]; }
   View& change(Lanes& lanes);
+  /// Raises `clock` by the cp.async that these lanes have waited for.
+  void raise_own_copies(const Threads& threads, uint32_t lanes, uint32_t live, Clock& clock) const;
+  bool own_copies_done(const Record& copy, uint32_t lanes) const;
   /// Calls f(Lanes&) for each set of lanes that know the same, parted so that they are all in `lanes`.
   template <class F>
   void each_class(Warp& warp, uint32_t lanes, F&& f);
@@ -223,7 +229,8 @@ class Hazards {
   Barrier& barrier(uint32_t address);
   void learn(Warp& warp, uint32_t lanes, Agent channel, uint32_t time);
   void learn_lanes(Warp& warp, uint32_t lanes, Agent channel, uint32_t time);
-  Ref thread_record(Warp& warp, uint32_t lanes, Kind kind, bool lane_by_lane, bool strong);
+  Ref thread_record(Warp& warp, uint32_t lanes, Kind kind, bool lane_by_lane, bool strong, uint32_t bytes = 0);
+  uint32_t line_of(uint32_t source);  ///< the first instruction of its line
   Order order(const Record& before, uint32_t before_lanes, const Record& now, uint32_t now_lanes, const View& view,
               uint32_t together) const;
   void take_over(View& view, uint64_t cluster, const View& released, bool strongly);
@@ -278,6 +285,8 @@ class Hazards {
   Cluster& cluster_;
   Findings& findings_;
   std::map<std::tuple<Rule, uint32_t, uint32_t>, size_t> told_;  ///< numbers of findings, by rule and instructions
+  std::unordered_map<uint32_t, uint32_t> lines_;                 ///< by instruction: the first of its line
+  std::map<std::array<uint32_t, 4>, uint32_t> first_of_line_;    ///< by file and line, of the wrapper and the kernel
   uint32_t warps_per_cta_ = 0;
   Agent first_channel_ = 0;
   std::vector<Channel> channels_;  ///< by agent; the warps first

@@ -18,6 +18,7 @@ class Hazards::Sweep {
 
   /// Who of the access's lanes goes on, and what it knows.
   void as(uint32_t lanes, const std::shared_ptr<View>& view) {
+    if (view.get() != view_) known_ = kNobody;
     if (view.get() != view_ || now_lanes_ != lanes) last_ = kNobody;
     now_lanes_ = lanes;
     view_ = view.get();
@@ -38,8 +39,17 @@ class Hazards::Sweep {
       if (last_order_ != Order::known) note(ref, cell);
       return last_order_ == Order::known;
     }
+    const Ref all = ref & ~Ref{kLanes - 1};
+    if (all == known_) return true;
     last_ = ref;
     const Record& record = hazards_.records_[ref];
+    if (record.lane_by_lane && view_->done.covers_lanes(record.issuer, kAllLanes, record.issued) &&
+        traits(record.kind).proxy == Proxy::generic && traits(now_.kind).proxy == Proxy::generic &&
+        record.kind != Kind::barrier_init && !record.asynchronous()) {
+      known_ = all;
+      last_order_ = Order::known;
+      return true;
+    }
     if (record.kind == Kind::tensor_alloc && !traits(now_.kind).writes) of_nothing_ = true;
     last_order_ = hazards_.order(record, hazards_.records_.lanes(ref), now_, now_lanes_, *view_, together_);
     // A live barrier's word is no place for data, in whatever order.
@@ -59,12 +69,21 @@ class Hazards::Sweep {
     for (size_t found : noted_) conflicts_[found].conflict.where.add(cell, hazards_.columns(tensor_memory_));
   }
 
-  bool replaces(Ref earlier) const {
+  uint32_t lanes(Ref ref) const { return hazards_.records_.lanes(ref); }
+
+  bool all_before(Ref ref, uint32_t lanes) const {
+    return hazards_.order(hazards_.records_[ref], lanes, now_, now_lanes_, *view_, together_) == Order::known;
+  }
+
+  bool replaces(Ref earlier, uint32_t lanes) const {
     const Record& record = hazards_.records_[earlier];
     if (record.issuer == now_.issuer && record.channel == now_.channel && record.lane_by_lane == now_.lane_by_lane &&
-        hazards_.records_.lanes(earlier) == now_lanes_)
+        lanes == now_lanes_)
       return true;
-    const Order order = hazards_.order(record, hazards_.records_.lanes(earlier), now_, now_lanes_, *view_, together_);
+    // Other lanes of the warp, of which it has heard nothing since.
+    if (record.issuer == now_.issuer && record.issued == now_.issued && !record.asynchronous() && !now_.asynchronous())
+      return false;
+    const Order order = hazards_.order(record, lanes, now_, now_lanes_, *view_, together_);
     return order == Order::known || order == Order::unfenced || order == Order::untaken;
   }
 
@@ -131,7 +150,7 @@ class Hazards::Sweep {
   const uint32_t together_;
   uint32_t now_lanes_ = 0;
   const View* view_ = nullptr;
-  Ref last_ = kNobody;
+  Ref last_ = kNobody, known_ = kNobody;  // known_: ordered for any lane of that record
   Order last_order_ = Order::known;
   bool of_nothing_ = false;
   size_t unwritten_ = 0;
@@ -164,8 +183,10 @@ Order Hazards::order(const Record& before, uint32_t before_lanes, const Record& 
   else if (b.pipelined && n.pipelined)
     known = before.channel == now.channel || view.done.covers_lanes(before.issuer, before_lanes, before.issued);
   else
-    known = view.done.covers_lanes(before.channel, before_lanes, before.complete);
+    known = view.done.covers_lanes(before.channel, before_lanes, before.complete) ||
+            (own && before_lanes == now_lanes && !now.asynchronous() && own_copies_done(before, before_lanes));
   if (!known) {
+    if (own && before.asynchronous() && own_copies_done(before, before_lanes)) return Order::warp_only;
     // What the warp does after an asynchronous operation's issue may come before the operation, whatever ran together.
     const bool ran_before = !now.asynchronous() || before.issued <= now.issued;
     if (!before.asynchronous() && own && ran_before && (before_lanes & ~together) == 0) return Order::warp_only;
@@ -203,11 +224,24 @@ void Hazards::repair(View& view, const Record& before, uint32_t before_lanes) co
   }
 }
 
+uint32_t Hazards::line_of(uint32_t source) {
+  const auto [known, fresh] = lines_.try_emplace(source, source);
+  if (fresh)
+    if (const ptx::Location* at = cluster_.grid.code().module().lines(source))
+      known->second =
+          first_of_line_
+              .try_emplace({at->innermost.file, at->innermost.line, at->outermost.file, at->outermost.line}, source)
+              .first->second;
+  return known->second;
+}
+
 /// The record of the running instruction in these lanes; add a lane where they go lane by lane.
-Ref Hazards::thread_record(Warp& warp, uint32_t lanes, Kind kind, bool lane_by_lane, bool strong) {
+Ref Hazards::thread_record(Warp& warp, uint32_t lanes, Kind kind, bool lane_by_lane, bool strong, uint32_t bytes) {
   Threads& threads = threads_of(warp);
   const uint32_t source = cluster_.origin(warp).source;
-  const uint64_t key = uint64_t{source} << 8 | static_cast<uint64_t>(kind) << 1 | uint64_t{lane_by_lane};
+  // Copies of a line in an unrolled loop share a record.
+  const uint64_t key = uint64_t{line_of(source)} << 16 | (uint64_t{bytes} & 0xFF) << 8 |
+                       static_cast<uint64_t>(kind) << 2 | uint64_t{strong} << 1 | uint64_t{lane_by_lane};
   const auto [place, fresh] = threads.records.try_emplace(key, kNobody);
   if (!fresh && (lane_by_lane || records_[place->second].lanes == lanes)) return place->second;
   Record record;
@@ -236,7 +270,7 @@ void Hazards::threads(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLan
   bool same_place = !writes;
   const uint64_t first_address = address[std::countr_zero(lanes)];
   for_lanes(lanes, [&](int lane) { same_place = same_place && address[lane] == first_address; });
-  const Ref base = thread_record(warp, lanes, kind, !same_place, strong);
+  const Ref base = thread_record(warp, lanes, kind, !same_place, strong, bytes);
   const Record now = records_[base];
   const uint32_t together = warp.group->mask;
   if (strong && access != emu::Access::write) acquire_locations(warp, lanes, address, order);
@@ -347,6 +381,23 @@ void Hazards::shared(Issued& operation, Kind kind, Cta& cta, std::span<const Byt
     if (traits(kind).proxy == Proxy::async) read_of_nothing(now, now.lanes, cta, sweep.first_unwritten());
   }
   if (cta.rank != now.cta_rank) remote_use(now, ref, cta, *operation.view);
+  sweep.finish(
+      [&](uint32_t, const Record& before, uint32_t before_lanes) { repaired(operation, before, before_lanes); });
+}
+
+void Hazards::copied(Issued& operation, Cta& cta, std::span<const Bytes> by_lane) {
+  operation.record.kind = Kind::copy;
+  operation.record.lane_by_lane = true;
+  const Ref base = records_.add(operation.record);
+  const Record now = operation.record;
+  Sweep sweep(*this, cta, false, now, now.lanes);
+  Shadow& shadow = memories_[cta.rank]->shared;
+  auto range = by_lane.begin();
+  for_lanes(now.lanes, [&](int lane) {
+    sweep.as(1u << lane, operation.view);
+    shadow.write(range->offset / 4, range->bytes / 4, base | static_cast<Ref>(lane), sweep);
+    ++range;
+  });
   sweep.finish(
       [&](uint32_t, const Record& before, uint32_t before_lanes) { repaired(operation, before, before_lanes); });
 }

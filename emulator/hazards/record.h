@@ -1,6 +1,8 @@
 #pragma once
 // Accesses to shared memory and tensor memory as the rules see them: who did what, and when it is known to be done.
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -48,7 +50,34 @@ struct KindTraits {
   bool writes;
   bool pipelined = false;  ///< one of tcgen05's that the tensor core carries out in the order of issue
 };
-const KindTraits& traits(Kind kind);
+inline constexpr std::array<KindTraits, 23> kKindTraits = {{
+    {"load", Proxy::generic, false},
+    {"store", Proxy::generic, true},
+    {"atomic", Proxy::generic, true},
+    {"mbarrier.init", Proxy::generic, true},
+    {"operation on the mbarrier", Proxy::generic, false},
+    {"tcgen05.alloc", Proxy::generic, true},
+    {"cp.async", Proxy::generic, true},
+    {"TMA load", Proxy::async, true},
+    {"TMA store", Proxy::async, false},
+    {"bulk copy", Proxy::async, false},
+    {"asynchronous store", Proxy::generic, true},
+    {"clusterlaunchcontrol.try_cancel", Proxy::async, true},
+    {"tcgen05.mma", Proxy::async, false},
+    {"wgmma", Proxy::async, false},
+    {"tcgen05.cp", Proxy::async, false},
+    {"tcgen05.mma", Proxy::tensor, false, true},
+    {"tcgen05.mma", Proxy::tensor, true, true},
+    {"tcgen05.cp", Proxy::tensor, true, true},
+    {"tcgen05.shift", Proxy::tensor, true, true},
+    {"tcgen05.ld", Proxy::tensor, false},
+    {"tcgen05.st", Proxy::tensor, true},
+    {"tcgen05.alloc", Proxy::tensor, true},
+    {"tcgen05.dealloc", Proxy::tensor, true},
+}};
+constexpr const KindTraits& traits(Kind kind) {
+  return kKindTraits[static_cast<size_t>(kind)];
+}
 
 /// One access; those of an instruction's lanes share one.
 struct Record {

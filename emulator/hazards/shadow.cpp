@@ -2,14 +2,13 @@
 
 namespace emu::hazards {
 
-uint32_t Shadow::new_set(std::vector<Ref> refs) {
+uint32_t Shadow::new_set() {
   if (free_sets_.empty()) {
-    sets_.push_back(std::move(refs));
+    sets_.emplace_back();
     return static_cast<uint32_t>(sets_.size() - 1);
   }
   const uint32_t set = free_sets_.back();
   free_sets_.pop_back();
-  sets_[set] = std::move(refs);
   return set;
 }
 
@@ -18,7 +17,10 @@ void Shadow::split(State& state) {
   for (size_t i = 0; i < bytes.size(); ++i) {
     bytes[i] = state;
     // A set of readers belongs to one state.
-    if (i > 0 && (state.read & kFlag)) bytes[i].read = kFlag | new_set(std::vector<Ref>(sets_[state.read & ~kFlag]));
+    if (i > 0 && (state.read & kFlag)) {
+      bytes[i].read = kFlag | new_set();
+      sets_[bytes[i].read & ~kFlag] = sets_[state.read & ~kFlag];
+    }
   }
   uint32_t split;
   if (free_splits_.empty()) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -20,9 +21,10 @@ class Shadow {
   size_t size() const { return cells_.size(); }
 
   /// `Judge`: before(Ref earlier, size_t cell), told of each earlier access that conflicts with this one in kind, says
-  /// whether the two are ordered; again(size_t cell), that another cell is in the state of the last one where not all
-  /// were; unwritten(cell), that it reads what nobody has written; replaces(Ref earlier), asked whether a reader need
-  /// not be remembered once this one is.
+  /// whether the two are ordered; all_before(Ref, lanes), whether those of several lanes certainly are; again(size_t
+  /// cell), that another cell is in the state of the last one where not all were; unwritten(cell), that it reads what
+  /// nobody has written; replaces(Ref earlier, lanes), asked whether readers need not be remembered once this one is;
+  /// lanes(Ref).
   template <class Judge>
   void read(size_t first, size_t count, Ref by, Judge& judge) {
     for (size_t cell = first, end = first + count; cell < end;) {
@@ -123,6 +125,13 @@ class Shadow {
   }
 
   // Both say whether all was ordered.
+  /// Lanes of one record that have read a cell.
+  struct Readers {
+    Ref base;
+    uint32_t lanes;
+  };
+  static Ref base_of(Ref ref) { return ref & ~((Ref{1} << kLaneBits) - 1); }
+
   template <class Judge>
   bool read_one(State& state, size_t cell, Ref by, Judge& judge) {
     if (!state.written) judge.unwritten(cell);
@@ -130,14 +139,20 @@ class Shadow {
     if (state.read == kNobody || state.read == by) {
       state.read = by;
     } else if (!(state.read & kFlag)) {
-      if (judge.replaces(state.read))
+      const uint32_t lanes = judge.lanes(state.read);
+      if (judge.replaces(state.read, lanes)) {
         state.read = by;
-      else
-        state.read = kFlag | new_set({state.read, by});
+      } else {
+        const Readers earlier{base_of(state.read), lanes};
+        state.read = kFlag | new_set();
+        std::vector<Readers>& set = sets_[state.read & ~kFlag];
+        set.push_back(earlier);
+        add(set, by, judge.lanes(by));
+      }
     } else {
-      std::vector<Ref>& set = sets_[state.read & ~kFlag];
-      std::erase_if(set, [&](Ref earlier) { return earlier == by || judge.replaces(earlier); });
-      set.push_back(by);
+      std::vector<Readers>& set = sets_[state.read & ~kFlag];
+      std::erase_if(set, [&](const Readers& earlier) { return judge.replaces(earlier.base, earlier.lanes); });
+      add(set, by, judge.lanes(by));
     }
     return clean;
   }
@@ -147,7 +162,16 @@ class Shadow {
     bool clean = true;
     if (state.read & kFlag) {
       const uint32_t set = state.read & ~kFlag;
-      for (Ref reader : sets_[set]) clean = judge.before(reader, cell) && clean;
+      for (const Readers& readers : sets_[set]) {
+        if (judge.all_before(readers.base, readers.lanes)) continue;
+        if (std::has_single_bit(readers.lanes))
+          clean = judge.before(readers.base | static_cast<Ref>(std::countr_zero(readers.lanes)), cell) && clean;
+        else if (readers.lanes == judge.lanes(readers.base))
+          clean = judge.before(readers.base, cell) && clean;
+        else
+          for (uint32_t left = readers.lanes; left; left &= left - 1)
+            clean = judge.before(readers.base | static_cast<Ref>(std::countr_zero(left)), cell) && clean;
+      }
       sets_[set].clear();
       free_sets_.push_back(set);
     } else if (state.read) {
@@ -159,12 +183,21 @@ class Shadow {
     return clean;
   }
 
+  static void add(std::vector<Readers>& set, Ref by, uint32_t lanes) {
+    for (Readers& readers : set)
+      if (readers.base == base_of(by)) {
+        readers.lanes |= lanes;
+        return;
+      }
+    set.push_back({base_of(by), lanes});
+  }
+
   void split(State& state);
-  uint32_t new_set(std::vector<Ref> refs);
+  uint32_t new_set();
 
   std::vector<State> cells_;
   std::vector<std::array<State, 4>> splits_;
-  std::vector<std::vector<Ref>> sets_;
+  std::vector<std::vector<Readers>> sets_;
   std::vector<uint32_t> free_splits_, free_sets_;
 };
 

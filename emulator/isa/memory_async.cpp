@@ -81,7 +81,7 @@ void tell_hazards(Warp& warp, std::span<const Piece> pieces, hazards::Issued* op
   if (!operation) return;
   std::vector<hazards::Hazards::Bytes> ranges;
   for (const Piece& piece : pieces) ranges.push_back({shared_offset(piece.address), piece.bytes});
-  warp.cta.cluster.hazards->shared(*operation, hazards::Kind::copy, warp.cta, ranges);
+  warp.cta.cluster.hazards->copied(*operation, warp.cta, ranges);
 }
 
 /// The bytes of the lanes in `lanes`, at times that the schedule chooses.

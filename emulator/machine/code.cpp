@@ -73,6 +73,11 @@ Location ModuleCode::location(uint32_t source) const {
   return out;
 }
 
+const ptx::Location* ModuleCode::lines(uint32_t source) const {
+  const uint32_t location = instruction(source).location;
+  return location == ptx::kNone ? nullptr : &module.locations[location];
+}
+
 uint64_t ModuleCode::function_address(uint32_t function) const {
   return address_base_ + (uint64_t{function} + 1) * kFunctionStride;
 }

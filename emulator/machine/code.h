@@ -37,6 +37,8 @@ class ModuleCode {
   uint32_t first_source(uint32_t function) const { return first_source_[function]; }
   uint32_t function_of(uint32_t source) const;
   Location location(uint32_t source) const;
+  /// The same without words; nullptr without -lineinfo.
+  const ptx::Location* lines(uint32_t source) const;
   const std::string& text(uint32_t source) const;
 
   /// The value of a function's address: no place in memory, and unlike that of any other module's function.
