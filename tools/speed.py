@@ -26,7 +26,9 @@ ALL_SHAPE, ALL_RUNS, ALL_LIMIT_S = "512x512x512", 3, 5.0
 THRUST_KEYS, THRUST_RUNS, THRUST_LIMIT_S = 1 << 20, 3, 5.0
 BUILD_LIMIT_S, TEST_LIMIT_S = 240.0, 300.0
 
-PARTS = ["rung", "all", "thrust", "build", "test"]
+CHECKED, CHECKED_SIZE, CHECKED_RUNS, CHECKED_LIMIT = ("step04_swizzle", "step05_epilogue", "step06_multicast"), 2048, 5, 4.0
+
+PARTS = ["rung", "all", "thrust", "check", "build", "test"]
 
 
 def machine():
@@ -105,6 +107,24 @@ def measure_thrust():
                     command, environment, THRUST_RUNS, THRUST_LIMIT_S)
 
 
+def measure_check(rung):
+    """Plain runs and runs that are held to the hazard rules, one after the other."""
+    plain, checked = [], []
+    case = Case(rung, CHECKED_SIZE, CHECKED_SIZE, CHECKED_SIZE, "f16", "f16")
+    for _ in range(CHECKED_RUNS + 1):
+        for held, times in ((False, plain), (True, checked)):
+            outcome = execute(case.but(rules=held), check=False)
+            if outcome.status:
+                note(outcome.text)
+                raise SystemExit(f"{rung} failed: {case.command_line()}")
+            times.append(outcome.seconds)
+    of_plain = statistics.median(checked[1:]) / statistics.median(plain[1:])
+    note(f"{rung} {case.shape} held to the rules: {of_plain:.2f} times a plain run")
+    return {"what": f"{rung} at {case.shape} held to the hazard rules, whole process", "seconds": spread(checked[1:]),
+            "plain_seconds": spread(plain[1:]), "times_a_plain_run": round(of_plain, 2),
+            "limit_seconds": round(CHECKED_LIMIT * statistics.median(plain[1:]), 3)}
+
+
 def measure_build():
     """A clean build of everything, without a compiler cache, then a second one with nothing to do."""
     folder = tempfile.mkdtemp(prefix="ladder-build-")
@@ -141,6 +161,8 @@ def command(arguments):
         figures += measure_all()
     if "thrust" in parts:
         figures += measure_thrust()
+    if "check" in parts:
+        figures += [measure_check(rung) for rung in CHECKED]
     if "build" in parts:
         figures += measure_build()
     if "test" in parts:
