@@ -146,6 +146,7 @@ class Hazards {
     std::vector<Lanes> classes;               ///< lanes that know the same
     // Records made since `now` changed, by instruction: loops between two synchronisations share them.
     std::unordered_map<uint64_t, Ref> records;
+    std::unordered_map<uint32_t, uint32_t> heard;  ///< by number of what was told at a word: lanes that know it
     std::array<std::vector<uint32_t>, kLanes> copy_groups;  ///< by lane: the last cp.async of each committed group
     std::array<uint32_t, kLanes> copies_done{};             ///< by lane: the last of its own that it has waited for
     Agent copies = 0;                                       ///< their channel; 0: none yet
@@ -285,7 +286,22 @@ class Hazards {
   std::map<std::pair<uint32_t, uint32_t>, std::pair<View, std::shared_ptr<const View>>> named_barriers_;
   View cluster_gathering_;
   std::shared_ptr<const View> cluster_ended_;
-  std::unordered_map<uint32_t, View> locations_;  ///< what strong operations have released, by word
+  /// What strong operations on a word have told: others see of a relaxed one that it was, and get to know what a
+  /// release, or one behind a fence, has released.
+  struct Told {
+    std::shared_ptr<const View> view;  ///< of the lanes that it was one of
+    Agent agent = 0;
+    uint32_t lane = 0, time = 0, number = 0;
+  };
+  struct Location {
+    std::vector<Told> seen;        ///< few
+    std::unique_ptr<Clock> heard;  ///< many, all of them together
+    std::unique_ptr<View> released;
+    uint32_t number = 0, release = 0;  ///< of the last that was heard, and the last release
+    void tell(const Told& told);
+  };
+  std::unordered_map<uint32_t, Location> locations_;  ///< by word
+  uint32_t told_numbers_ = 0;
   struct Fences {
     std::shared_ptr<const View> released;  ///< what a fence made ready to be handed over
     View acquired;                         ///< what strong reads have seen, until a fence makes it known
