@@ -16,6 +16,7 @@ Ref GlobalShadow::add(Write write) {
 
 void GlobalShadow::write(uint64_t address, uint64_t bytes, Ref by) {
   std::lock_guard lock(mutex_);
+  const bool strong = writes_[by >> kLaneBits].record.strong;
   begin_ = std::min(begin_.load(std::memory_order_relaxed), address);
   end_ = std::max(end_.load(std::memory_order_relaxed), address + bytes);
   for (uint64_t at = address, stop = address + bytes; at < stop;) {
@@ -28,6 +29,7 @@ void GlobalShadow::write(uint64_t address, uint64_t bytes, Ref by) {
       // Of two that write parts of a word the later one is remembered.
       page->bytes[word] = page->writer[word] == by ? page->bytes[word] | written : written;
       page->writer[word] = by;
+      if (!strong) page->plain[word] = by;
       at = next;
     }
   }

@@ -45,12 +45,12 @@ class GlobalShadow {
       }
       const size_t word = at % kPageBytes / 4;
       const uint64_t next = std::min(stop, at / 4 * 4 + 4);
-      const Ref ref = page->second->writer[word];
-      if (ref != kNobody && ref != last && (page->second->bytes[word] & mask(at, next))) {
-        last = ref;
-        const Write& found = writes_[ref >> kLaneBits];
-        f(found, found.record.lane_by_lane ? 1u << (ref & 31) : found.record.lanes, at);
-      }
+      for (const Ref ref : {page->second->writer[word], page->second->plain[word]})
+        if (ref != kNobody && ref != last && (page->second->bytes[word] & mask(at, next))) {
+          last = ref;
+          const Write& found = writes_[ref >> kLaneBits];
+          f(found, found.record.lane_by_lane ? 1u << (ref & 31) : found.record.lanes, at);
+        }
       at = next;
     }
   }
@@ -67,6 +67,7 @@ class GlobalShadow {
   static constexpr uint64_t kPageBytes = 4096;
   struct Page {
     std::array<Ref, kPageBytes / 4> writer{};
+    std::array<Ref, kPageBytes / 4> plain{};      ///< below strong ones
     std::array<uint8_t, kPageBytes / 4> bytes{};  ///< of each word: those that the writer wrote
   };
   static uint8_t mask(uint64_t begin, uint64_t end) {

@@ -2,6 +2,7 @@
 
 #include "emulator/hazards/hazards.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "emulator/machine/grid.h"
@@ -128,20 +129,37 @@ void Hazards::learn_lanes(Warp& warp, uint32_t lanes, Agent channel, uint32_t ti
 // ---- barriers of a CTA, a cluster, a warp ---------------------------------------------------------------------------
 
 void Hazards::arrives_at(uint32_t number, Warp& warp, uint32_t lanes) {
-  auto& [gathering, ended] = named_barriers_[{warp.cta.rank, number}];
+  NamedBarrierView& barrier = named_barriers_[{warp.cta.rank, number}];
   const auto view = snapshot(warp, lanes);
-  gathering.acquire(*view);
+  barrier.gathering.acquire(*view);
+  if (!fences_.empty())
+    for_lanes(lanes, [&](int lane) {
+      const auto fences = fences_.find({agent(warp), static_cast<uint32_t>(lane)});
+      if (fences == fences_.end()) return;
+      if (!barrier.acquired) barrier.acquired = std::make_shared<View>();
+      barrier.acquired->acquire(fences->second.acquired);
+      if (!fences->second.released || fences->second.released == barrier.released) return;
+      auto released = barrier.released ? std::make_shared<View>(*barrier.released) : std::make_shared<View>();
+      released->acquire(*fences->second.released);
+      barrier.released = std::move(released);
+    });
   tick_after_release(warp, lanes);
 }
 
 void Hazards::named_barrier_ended(Cta& cta, uint32_t number) {
-  auto& [gathering, ended] = named_barriers_[{cta.rank, number}];
-  ended = std::make_shared<const View>(gathering);
+  NamedBarrierView& barrier = named_barriers_[{cta.rank, number}];
+  barrier.ended = std::make_shared<const View>(barrier.gathering);
 }
 
 void Hazards::leaves(uint32_t number, Warp& warp, uint32_t lanes) {
-  const auto& ended = named_barriers_[{warp.cta.rank, number}].second;
-  each_class(warp, lanes, [&](Lanes& part) { change(part).acquire(*ended); });
+  const NamedBarrierView& barrier = named_barriers_[{warp.cta.rank, number}];
+  each_class(warp, lanes, [&](Lanes& part) { change(part).acquire(*barrier.ended); });
+  if (barrier.acquired)
+    for_lanes(lanes, [&](int lane) {
+      Fences& fences = fences_[{agent(warp), static_cast<uint32_t>(lane)}];
+      fences.acquired.acquire(*barrier.acquired);
+      if (barrier.released) fences.released = barrier.released;
+    });
   merge(warp);
 }
 
@@ -284,33 +302,94 @@ void Hazards::memory_fence(Warp& warp, uint32_t lanes) {
   merge(warp);
 }
 
+void Hazards::Location::tell(const Told& told) {
+  constexpr size_t kFew = 4;
+  if (!heard) {
+    const auto earlier = std::find_if(seen.begin(), seen.end(), [&](const Told& other) {
+      return other.agent == told.agent && other.lane == told.lane;
+    });
+    if (earlier != seen.end()) {
+      *earlier = told;
+      return;
+    }
+    if (seen.size() < kFew) {
+      seen.push_back(told);
+      return;
+    }
+    heard = std::make_unique<Clock>();
+    for (const Told& other : seen) {
+      heard->join(other.view->seen);
+      heard->raise(other.agent, other.time);
+    }
+    seen.clear();
+  }
+  if (number == told.number) return;  // other lanes of one instruction
+  number = told.number;
+  heard->join(told.view->seen);
+  heard->raise(told.agent, told.time);
+}
+
 void Hazards::acquire_locations(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint8_t order) {
+  if (locations_.empty()) return;
+  auto& known = threads_of(warp).heard;
+  if (known.size() > 1024) known.clear();
   Clock seen;
-  bool any = false;
+  std::vector<uint32_t> joined;
+  uint32_t hearing = 0;
+  // What a lane has heard, it knows for good. `told`: joins it to `seen`.
+  const auto hear = [&](uint32_t number, int lane, auto&& told) {
+    uint32_t& who = known[number];
+    if (who >> lane & 1) return false;
+    who |= 1u << lane;
+    hearing |= 1u << lane;
+    if (std::find(joined.begin(), joined.end(), number) == joined.end()) {
+      joined.push_back(number);
+      told();
+    }
+    return true;
+  };
   for_lanes(lanes, [&](int lane) {
-    const auto location = locations_.find(static_cast<uint32_t>(address[lane]) & ~3u);
-    if (location == locations_.end()) return;
-    any = true;
-    const View& released = location->second;
-    seen.join(released.seen);
-    fences_[{agent(warp), static_cast<uint32_t>(lane)}].acquired.acquire(released);
+    const auto found = locations_.find(static_cast<uint32_t>(address[lane]) & ~3u);
+    if (found == locations_.end()) return;
+    const Location& location = found->second;
+    for (const Told& told : location.seen)
+      hear(told.number, lane, [&] {
+        seen.join(told.view->seen);
+        seen.raise(told.agent, told.time);
+      });
+    if (location.heard) hear(location.number, lane, [&] { seen.join(*location.heard); });
+    if (!location.released) return;
     if (order & Instruction::kAcquire)
-      each_class(warp, 1u << lane, [&](Lanes& part) { change(part).acquire(released); });
+      each_class(warp, 1u << lane, [&](Lanes& part) { change(part).acquire(*location.released); });
+    if (hear(location.release, lane, [&] { seen.join(location.released->seen); }))
+      fences_[{agent(warp), static_cast<uint32_t>(lane)}].acquired.acquire(*location.released);
   });
-  if (any) each_class(warp, lanes, [&](Lanes& part) { change(part).seen.join(seen); });
+  if (hearing) each_class(warp, hearing, [&](Lanes& part) { change(part).seen.join(seen); });
 }
 
 void Hazards::release_locations(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint8_t order) {
-  const auto view = snapshot(warp, lanes);
-  for_lanes(lanes, [&](int lane) {
-    View& released = locations_[static_cast<uint32_t>(address[lane]) & ~3u];
-    if (order & Instruction::kRelease) {
-      released.acquire(*view);
-      return;
-    }
-    released.seen.join(view->seen);
+  const auto location = [&](int lane) -> Location& { return locations_[static_cast<uint32_t>(address[lane]) & ~3u]; };
+  const auto release = [&](Location& to, const View& view) {
+    if (!to.released) to.released = std::make_unique<View>();
+    to.released->acquire(view);
+    to.release = ++told_numbers_;
+  };
+  if (order & Instruction::kRelease) {
+    const auto view = snapshot(warp, lanes);
+    for_lanes(lanes, [&](int lane) { release(location(lane), *view); });
+    tick_after_release(warp, lanes);
+    return;
+  }
+  const Threads& threads = threads_of(warp);
+  for (const Lanes& part : threads.classes) {
+    const uint32_t number = ++told_numbers_;
+    for_lanes(part.lanes & lanes, [&](int lane) {
+      location(lane).tell({part.view, agent(warp), static_cast<uint32_t>(lane), threads.now, number});
+    });
+  }
+  for_lanes(fences_.empty() ? 0 : lanes, [&](int lane) {
     const auto fences = fences_.find({agent(warp), static_cast<uint32_t>(lane)});
-    if (fences != fences_.end() && fences->second.released) released.acquire(*fences->second.released);
+    if (fences != fences_.end() && fences->second.released) release(location(lane), *fences->second.released);
   });
   tick_after_release(warp, lanes);
 }

@@ -141,6 +141,11 @@ class Hazards {
   void lanes_exit(Warp& warp, uint32_t lanes);
   void cta_exits(Cta& cta);
 
+  /// A store is done that nothing orders behind another thread's store to the same bytes: no race of consequence where
+  /// it has stored the same.
+  bool has_doubtful_stores() const { return !doubtful_.empty(); }
+  void settle_doubtful_stores();
+
  private:
   class Sweep;
   struct Lanes {
@@ -153,7 +158,8 @@ class Hazards {
     std::vector<Lanes> classes;               ///< lanes that know the same
     // Records made since `now` changed, by instruction: loops between two synchronisations share them.
     std::unordered_map<uint64_t, Ref> records;
-    std::unordered_map<uint32_t, Ref> global_writes;        ///< the same of writes to global memory
+    std::unordered_map<uint32_t, Ref> global_writes;  ///< the same of writes to global memory
+    std::unordered_map<uint32_t, uint32_t> heard;     ///< by number of what was told at a word: lanes that know it
     std::array<std::vector<uint32_t>, kLanes> copy_groups;  ///< by lane: the last cp.async of each committed group
     std::array<uint32_t, kLanes> copies_done{};             ///< by lane: the last of its own that it has waited for
     Agent copies = 0;                                       ///< their channel; 0: none yet
@@ -242,6 +248,7 @@ class Hazards {
   void repaired(Issued& operation, const Record& before, uint32_t before_lanes);
   void read_of_nothing(const Record& record, uint32_t lanes, const Cta& cta, size_t word);
   bool had_stage(const Record& write, const Record& reader, uint32_t lanes) const;
+  void look_under(Sweep& sweep, Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint32_t rank);
   void lane_writes(Warp& warp, int lane, uint32_t address, uint32_t bytes, Ref ref);
   bool live_barrier(const Cta& cta, size_t cell) const;
   bool init_known(const Barrier& barrier, const View& view);
@@ -282,6 +289,17 @@ class Hazards {
 
   bool told(Rule rule, uint32_t source, uint32_t other);  ///< counts it where it is known
 
+  struct Doubtful {
+    Conflict conflict;
+    Record now;
+    uint32_t lanes;
+    std::shared_ptr<View> view;
+    Cta* cta;
+    std::vector<std::byte> before;  ///< the bytes from the first to the last cell
+  };
+  std::vector<Doubtful> doubtful_;
+  std::unordered_map<uint64_t, Ref> weak_under_;  ///< by CTA and word: the last plain write below strong ones
+
   Cluster& cluster_;
   Findings& findings_;
   std::map<std::tuple<Rule, uint32_t, uint32_t>, size_t> told_;  ///< numbers of findings, by rule and instructions
@@ -298,10 +316,32 @@ class Hazards {
   std::vector<std::unique_ptr<Memory>> memories_;  ///< by CTA
   Records records_;
   std::unordered_map<uint32_t, Barrier> barriers_;
-  std::map<std::pair<uint32_t, uint32_t>, std::pair<View, std::shared_ptr<const View>>> named_barriers_;
+  struct NamedBarrierView {
+    View gathering;
+    std::shared_ptr<const View> ended;
+    // What fences had made ready, and what relaxed reads had seen: a signal or a fence by another thread behind the
+    // barrier is as good as one before it.
+    std::shared_ptr<View> released, acquired;
+  };
+  std::map<std::pair<uint32_t, uint32_t>, NamedBarrierView> named_barriers_;
   View cluster_gathering_;
   std::shared_ptr<const View> cluster_ended_;
-  std::unordered_map<uint32_t, View> locations_;  ///< what strong operations have released, by word
+  /// What strong operations on a word have told: others see of a relaxed one that it was, and get to know what a
+  /// release, or one behind a fence, has released.
+  struct Told {
+    std::shared_ptr<const View> view;  ///< of the lanes that it was one of
+    Agent agent = 0;
+    uint32_t lane = 0, time = 0, number = 0;
+  };
+  struct Location {
+    std::vector<Told> seen;        ///< few
+    std::unique_ptr<Clock> heard;  ///< many, all of them together
+    std::unique_ptr<View> released;
+    uint32_t number = 0, release = 0;  ///< of the last that was heard, and the last release
+    void tell(const Told& told);
+  };
+  std::unordered_map<uint32_t, Location> locations_;  ///< by word
+  uint32_t told_numbers_ = 0;
   struct Fences {
     std::shared_ptr<const View> released;  ///< what a fence made ready to be handed over
     View acquired;                         ///< what strong reads have seen, until a fence makes it known

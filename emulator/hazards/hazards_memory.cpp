@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
+#include <utility>
 
 #include "emulator/hazards/hazards.h"
 #include "emulator/machine/grid.h"
@@ -101,8 +103,17 @@ class Hazards::Sweep {
   template <class Repair>
   void finish(Repair&& repaired) {
     for (const Found& found : conflicts_) {
-      hazards_.report(found.conflict, now_, found.lanes, *found.view, cta_, tensor_memory_);
-      repaired(found.lanes, hazards_.records_[found.conflict.before], found.conflict.before_lanes);
+      const Record& before = hazards_.records_[found.conflict.before];
+      // Two plain stores: whether they differ is known when this one has been done.
+      if (now_.kind == Kind::store && before.kind == Kind::store && !tensor_memory_ &&
+          found.conflict.where.last_column - found.conflict.where.first_column < 1024) {
+        const std::byte* bytes = cta_.window.data() + found.conflict.where.first_column * 4;
+        const size_t count = (found.conflict.where.last_column - found.conflict.where.first_column + 1) * 4;
+        hazards_.doubtful_.push_back({found.conflict, now_, found.lanes, found.view, &cta_, {bytes, bytes + count}});
+      } else {
+        hazards_.report(found.conflict, now_, found.lanes, *found.view, cta_, tensor_memory_);
+      }
+      repaired(found.lanes, before, found.conflict.before_lanes);
     }
     conflicts_.clear();
   }
@@ -261,6 +272,12 @@ Ref Hazards::thread_record(Warp& warp, uint32_t lanes, Kind kind, bool lane_by_l
 void Hazards::threads(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint32_t bytes, emu::Access access,
                       uint8_t order) {
   if (order & Instruction::kCopy) return;
+  // Below the kernel's own memory lie the words of cooperative groups, which their library uses in its own ways.
+  const uint32_t reserved = cluster_.grid.device.chip().shared_reserved_bytes;
+  for_lanes(lanes, [&](int lane) {
+    if (shared_offset(static_cast<uint32_t>(address[lane])) < reserved) lanes &= ~(1u << lane);
+  });
+  if (!lanes) return;
   const bool strong = order & Instruction::kStrong;
   const Kind kind = access == emu::Access::read    ? Kind::load
                     : access == emu::Access::write ? Kind::store
@@ -295,6 +312,13 @@ void Hazards::threads(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLan
     }
   };
   const auto one_cta = [&](uint32_t of_cta, uint32_t rank) {
+    if (strong && writes)
+      for_lanes(of_cta, [&](int lane) {
+        const size_t cell = shared_offset(static_cast<uint32_t>(address[lane])) / 4;
+        memories_[rank]->shared.writers(cell, [&](Ref writer) {
+          if (!records_[writer].strong) weak_under_[uint64_t{rank} << 32 | cell] = writer;
+        });
+      });
     Cta& cta = *cluster_.ctas[rank];
     Memory& memory = *memories_[rank];
     Sweep sweep(*this, cta, false, now, together);
@@ -312,6 +336,7 @@ void Hazards::threads(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLan
         touch(sweep, memory.shared, shared_offset(static_cast<uint32_t>(address[lane])), base | static_cast<Ref>(lane));
       });
     }
+    if (strong) look_under(sweep, warp, of_cta, address, rank);
     if (sweep.of_nothing()) {
       records_.at(base).of_nothing = true;
       read_of_nothing(now, of_cta, cta, sweep.first_unwritten());
@@ -333,6 +358,27 @@ void Hazards::threads(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLan
     left &= ~of_cta;
   }
   if (strong && writes) release_locations(warp, lanes, address, order);
+}
+
+/// Strong operations do not race with each other, but with plain writes: also with those that another strong operation
+/// has written over.
+void Hazards::look_under(Sweep& sweep, Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint32_t rank) {
+  for (const Lanes& part : threads_of(warp).classes)
+    for_lanes(part.lanes & lanes, [&](int lane) {
+      const size_t cell = shared_offset(static_cast<uint32_t>(address[lane])) / 4;
+      const auto under = weak_under_.find(uint64_t{rank} << 32 | cell);
+      if (under == weak_under_.end()) return;
+      sweep.as(1u << lane, part.view);
+      sweep.before(under->second, cell);
+    });
+}
+
+void Hazards::settle_doubtful_stores() {
+  for (const Doubtful& doubt : std::exchange(doubtful_, {})) {
+    const std::byte* now = doubt.cta->window.data() + doubt.conflict.where.first_column * 4;
+    if (std::memcmp(now, doubt.before.data(), doubt.before.size()) != 0)
+      report(doubt.conflict, doubt.now, doubt.lanes, *doubt.view, *doubt.cta, false);
+  }
 }
 
 void Hazards::warp_writes(Warp& warp, uint32_t address, uint32_t bytes, Kind kind) {

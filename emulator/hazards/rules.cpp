@@ -30,7 +30,7 @@ const RuleTraits& traits(Rule rule) {
        "overwrites of global memory"},
       {"write-write", Rank::error, "written twice in no order", "order the two writes by a barrier",
        "PTX ISA, Memory Consistency Model: Causality Order",
-       "Two writes to the same bytes or columns that nothing orders",
+       "Two writes to the same bytes or columns that nothing orders, and that differ where threads store",
        "global memory: threads that all write the same value are common and right"},
       {"proxy-fence", Rank::error, "written by threads and used through the async proxy without a proxy fence",
        "each writing thread executes fence.proxy.async.shared::cta (of global memory .global) behind its stores and "
@@ -43,8 +43,10 @@ const RuleTraits& traits(Rule rule) {
        "reads by threads before an asynchronous overwrite (the text can be read to ask for a fence there; no published "
        "kernel has one)"},
       {"weak-order", Rank::error, "handed over by a synchronisation that is too weak",
-       "release and acquire at a scope that holds both threads: .release.cluster and .acquire.cluster between the CTAs "
-       "of a cluster, no .relaxed",
+       "release before the signal and acquire behind it, at a scope that holds both threads: .release.cluster and "
+       ".acquire.cluster between the CTAs of a cluster; through global memory __threadfence() before the writer's "
+       "signal "
+       "and behind the reader's, or .release.gpu and .acquire.gpu",
        "PTX ISA, Memory Consistency Model: Morally strong operations, Release and Acquire Patterns",
        "Hand-overs by `.relaxed` operations without a fence, by `.cta` scope between CTAs of a cluster, through flags "
        "and counters in memory without `__threadfence()`. An error where another CTA reads what was written, else a "
@@ -85,7 +87,7 @@ const RuleTraits& traits(Rule rule) {
        "a barrier behind its last use, then mbarrier.inval, and only then another mbarrier.init",
        "PTX ISA, mbarrier.init, mbarrier.inval",
        "`mbarrier.init` on a live barrier; `mbarrier.inval` or init while a thread may still wait or arrive", ""},
-      {"barrier-overwritten", Rank::error, "memory of a live mbarrier written as data",
+      {"barrier-overwritten", Rank::rule, "memory of a live mbarrier written as data",
        "keep barriers apart from data; before their memory is reused, mbarrier.inval", "PTX ISA, mbarrier.inval",
        "Data written where a live mbarrier is", ""},
       {"barrier-bytes", Rank::error, "phase of an mbarrier ends while copies that tell it are under way",
@@ -94,7 +96,7 @@ const RuleTraits& traits(Rule rule) {
        "PTX ISA, Phase of the mbarrier object: tx-count",
        "A phase that ends while a copy that tells the barrier is under way",
        "under the schedule `earliest`, where no copy ever is: there the read is told"},
-      {"barrier-behind", Rank::error, "wait for a phase of an mbarrier that ended two phases ago",
+      {"barrier-behind", Rank::rule, "wait for a phase of an mbarrier that ended two phases ago",
        "keep phases apart: nobody may arrive for the next phase but one before all have seen the last",
        "PTX ISA, mbarrier.test_wait: .parity",
        "Lanes that saw phase n end and ask for the parity of n + 1 when n + 2 has ended as well",
@@ -110,7 +112,7 @@ const RuleTraits& traits(Rule rule) {
        "A CTA that ends while a load, store, copy, MMA or arrive of another CTA on it is not known to be over. An "
        "arrive alone is a rule: an H200 drops it",
        "the CTA that ends first by luck, where it knows of the other's last access"},
-      {"bulk-store-wait", Rank::error, "CTA ends while bulk stores still read its shared memory",
+      {"bulk-store-wait", Rank::rule, "CTA ends while bulk stores still read its shared memory",
        "cp.async.bulk.wait_group.read 0 in the thread that issued them before the CTA ends",
        "PTX ISA, cp.async.bulk.wait_group", "Threads that end without waiting for the sources of their bulk stores",
        "what the host or a later launch reads: a launch's end waits for all"},
