@@ -58,21 +58,17 @@ uint64_t GlobalShadow::fingerprint(const GlobalMemory& memory) const {
   return hash;
 }
 
-void GlobalShadow::release(uint64_t address, uint64_t cluster, const View& view, bool strongly) {
+void GlobalShadow::release(uint64_t address, uint64_t cluster, const View& view) {
   std::lock_guard lock(mutex_);
-  std::shared_ptr<const View>& place = released_[address][cluster];
+  std::shared_ptr<const View>& place = handed_[address][cluster].strong;
   auto joined = place ? std::make_shared<View>(*place) : std::make_shared<View>();
-  if (strongly)
-    joined->acquire(view);
-  else
-    joined->seen.join(view.seen);
+  joined->acquire(view);
   place = std::move(joined);
 }
 
-std::map<uint64_t, std::shared_ptr<const View>> GlobalShadow::released(uint64_t address) const {
+void GlobalShadow::release_weakly(uint64_t address, uint64_t cluster, const std::shared_ptr<const View>& view) {
   std::lock_guard lock(mutex_);
-  const auto found = released_.find(address);
-  return found == released_.end() ? std::map<uint64_t, std::shared_ptr<const View>>{} : found->second;
+  handed_[address][cluster].weak = view;
 }
 
 }  // namespace emu::hazards

@@ -58,10 +58,20 @@ class GlobalShadow {
   /// Of the bytes that have been written, as they are now.
   uint64_t fingerprint(const GlobalMemory& memory) const;
 
-  /// What strong writes to a place hand over, by cluster. `strongly`: with all that the writer knows; else as evidence.
-  void release(uint64_t address, uint64_t cluster, const View& view, bool strongly);
-  /// What has been handed over at a place so far; empty when nothing was.
-  std::map<uint64_t, std::shared_ptr<const View>> released(uint64_t address) const;
+  /// What strong writes to a place hand over. `weak`: the last one's view, as evidence alone.
+  struct Handed {
+    std::shared_ptr<const View> strong, weak;
+  };
+  void release(uint64_t address, uint64_t cluster, const View& view);
+  void release_weakly(uint64_t address, uint64_t cluster, const std::shared_ptr<const View>& view);
+  /// Calls f(cluster, const Handed&) for what has been handed over at a place; nothing else may be asked meanwhile.
+  template <class F>
+  void handed(uint64_t address, F&& f) const {
+    std::lock_guard lock(mutex_);
+    const auto found = handed_.find(address);
+    if (found == handed_.end()) return;
+    for (const auto& [cluster, handed] : found->second) f(cluster, handed);
+  }
 
  private:
   static constexpr uint64_t kPageBytes = 4096;
@@ -78,7 +88,7 @@ class GlobalShadow {
   std::atomic<uint64_t> begin_{~uint64_t{0}}, end_{0};  // what has been written lies between them
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;
   std::deque<Write> writes_{1};
-  std::unordered_map<uint64_t, std::map<uint64_t, std::shared_ptr<const View>>> released_;
+  std::unordered_map<uint64_t, std::map<uint64_t, Handed>> handed_;
 };
 
 }  // namespace emu::hazards

@@ -130,14 +130,26 @@ void Hazards::global_threads(Warp& warp, uint32_t lanes, const uint64_t (&addres
   const bool strong = order & Instruction::kStrong, writes = access != emu::Access::read,
              reads = access != emu::Access::write;
   if (strong && reads) {
+    // Once for each thing handed over, whatever the number of lanes that meet it.
+    std::map<std::pair<uint64_t, std::shared_ptr<const View>>, uint32_t> strongly, weakly;
     for_lanes(lanes, [&](int lane) {
-      for (const auto& [cluster, released] : shadow.released(address[lane])) {
-        take_over(fences_[{agent(warp), static_cast<uint32_t>(lane)}].acquired, cluster, *released, true);
-        each_class(warp, 1u << lane,
-                   [&](Lanes& part) { take_over(change(part), cluster, *released, order & Instruction::kAcquire); });
-      }
+      shadow.handed(address[lane], [&](uint64_t cluster, const GlobalShadow::Handed& handed) {
+        if (handed.strong) strongly[{cluster, handed.strong}] |= 1u << lane;
+        if (handed.weak) weakly[{cluster, handed.weak}] |= 1u << lane;
+      });
     });
-    merge(warp);
+    for (const auto& [from, by] : strongly) {
+      for_lanes(by, [&](int lane) {
+        take_over(fences_[{agent(warp), static_cast<uint32_t>(lane)}].acquired, from.first, *from.second, true);
+      });
+      if (order & Instruction::kAcquire)
+        each_class(warp, by, [&](Lanes& part) { take_over(change(part), from.first, *from.second, true); });
+      else
+        weakly[from] |= by;
+    }
+    for (const auto& [from, by] : weakly)
+      each_class(warp, lanes, [&](Lanes& part) { take_over(change(part), from.first, *from.second, false); });
+    if (!strongly.empty()) merge(warp);
   }
   const Kind kind = order & Instruction::kCopy     ? Kind::load
                     : access == emu::Access::read  ? Kind::load
@@ -183,14 +195,14 @@ void Hazards::global_threads(Warp& warp, uint32_t lanes, const uint64_t (&addres
   }
   for_lanes(lanes, [&](int lane) { shadow.write(address[lane], bytes, place->second | static_cast<Ref>(lane)); });
   if (!strong) return;
-  const auto view = snapshot(warp, lanes);
+  const std::shared_ptr<const View> view = snapshot(warp, lanes);
   for_lanes(lanes, [&](int lane) {
+    shadow.release_weakly(address[lane], cluster_.id, view);
+    if (order & Instruction::kRelease) return shadow.release(address[lane], cluster_.id, *view);
+    if (fences_.empty()) return;
     const auto fences = fences_.find({agent(warp), static_cast<uint32_t>(lane)});
-    if (order & Instruction::kRelease)
-      shadow.release(address[lane], cluster_.id, *view, true);
-    else if (fences != fences_.end() && fences->second.released)
-      shadow.release(address[lane], cluster_.id, *fences->second.released, true);
-    shadow.release(address[lane], cluster_.id, *view, false);
+    if (fences != fences_.end() && fences->second.released)
+      shadow.release(address[lane], cluster_.id, *fences->second.released);
   });
   tick_after_release(warp, lanes);
 }
