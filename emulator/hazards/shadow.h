@@ -146,12 +146,15 @@ class Shadow {
         const Readers earlier{base_of(state.read), lanes};
         state.read = kFlag | new_set();
         std::vector<Readers>& set = sets_[state.read & ~kFlag];
+        set.reserve(16);
         set.push_back(earlier);
         add(set, by, judge.lanes(by));
       }
     } else {
       std::vector<Readers>& set = sets_[state.read & ~kFlag];
-      std::erase_if(set, [&](const Readers& earlier) { return judge.replaces(earlier.base, earlier.lanes); });
+      // Who need not be remembered is looked for where the set would grow: so a read costs the same however many read.
+      if (set.size() == set.capacity())
+        std::erase_if(set, [&](const Readers& earlier) { return judge.replaces(earlier.base, earlier.lanes); });
       add(set, by, judge.lanes(by));
     }
     return clean;
