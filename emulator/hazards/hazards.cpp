@@ -8,12 +8,6 @@
 #include "emulator/machine/grid.h"
 
 namespace emu::hazards {
-namespace {
-
-/// In the keys of channels.
-constexpr uint32_t kNoBarrier = 0;
-
-}  // namespace
 
 Hazards::Hazards(Cluster& cluster) : cluster_(cluster), findings_(cluster.grid.device.findings()) {
   warps_per_cta_ = static_cast<uint32_t>(cluster.ctas[0]->warps.size());
