@@ -32,6 +32,7 @@ class Clock {
   /// Agents from `first` on only.
   void join_from(const Clock& other, Agent first);
 
+  bool empty() const { return whole_.empty() && partial_.empty(); }
   bool operator==(const Clock&) const = default;
 
  private:
@@ -51,33 +52,64 @@ struct View {
   Clock fenced;  ///< generic accesses with a proxy fence behind them, for shared memory
   Clock fenced_global;  ///< ... for global memory
   Clock handed;         ///< tcgen05 operations with a tcgen05.fence::before_thread_sync behind them ...
+  Clock taken;          ///< ... and behind that, in this thread, a tcgen05.fence::after_thread_sync
+  // PTX ISA, "Release and Acquire Patterns": a fence and then something relaxed release, something relaxed and then a
+  // fence acquire. Whether the same thread does both, or two with a barrier between them, makes no difference.
+  Clock released;  ///< operations with a memory fence behind them: a relaxed signal hands them over
+  Clock noticed;   ///< what relaxed operations have told of: done once a memory fence follows
   std::map<uint64_t, std::shared_ptr<const View>> foreign;  ///< what is known of other clusters' agents, by cluster
-  Clock taken;  ///< ... and behind that, in this thread, a tcgen05.fence::after_thread_sync
+
+  bool operator==(const View&) const = default;
 
   /// Synchronises with whoever released `other`.
   void acquire(const View& other) {
     done.join(other.done);
+    join_rest(other, [](View& ours, const View& theirs) { ours.acquire(theirs); });
+  }
+  /// From a signal that is relaxed, or of too narrow a scope: it hands over what a memory fence came behind, and the
+  /// completions of asynchronous operations (agents from `first_channel` on), which were visible to whoever signalled.
+  void acquire_from_weak(const View& other, Agent first_channel) {
+    done.join_from(other.done, first_channel);
+    done.join(other.released);
+    join_rest(other, [&](View& ours, const View& theirs) { ours.acquire_from_weak(theirs, first_channel); });
+  }
+  /// By a wait that is relaxed, or of too narrow a scope.
+  void acquire_weakly(const View& other, Agent first_channel) {
+    done.join_from(other.done, first_channel);
+    noticed.join(other.done);
+    join_rest(other, [&](View& ours, const View& theirs) { ours.acquire_weakly(theirs, first_channel); });
+  }
+  /// A memory fence, but for what its own thread has done.
+  void fence() {
+    done.join(noticed);
+    released.join(done);
+    for_foreign([](View& theirs) { theirs.fence(); });
+  }
+  template <class F>
+  void for_foreign(F&& f) {
+    for (auto& [cluster, known] : foreign) {
+      auto changed = std::make_shared<View>(*known);
+      f(*changed);
+      known = std::move(changed);
+    }
+  }
+
+ private:
+  template <class F>
+  void join_rest(const View& other, F&& join) {
     seen.join(other.seen);
     fenced.join(other.fenced);
     fenced_global.join(other.fenced_global);
     handed.join(other.handed);
+    released.join(other.released);
+    noticed.join(other.noticed);
     for (const auto& [cluster, theirs] : other.foreign) {
       std::shared_ptr<const View>& ours = foreign[cluster];
-      if (!ours || ours == theirs) {
-        ours = theirs;
-        continue;
-      }
-      auto joined = std::make_shared<View>(*ours);
-      joined->acquire(*theirs);
+      if (ours == theirs) continue;
+      auto joined = ours ? std::make_shared<View>(*ours) : std::make_shared<View>();
+      join(*joined, *theirs);
       ours = std::move(joined);
     }
-  }
-  /// The same where the scope is too narrow or the operation relaxed. Completions of asynchronous operations (agents
-  /// from `first_channel` on) are known all the same: they were visible to whoever signalled.
-  void acquire_weakly(const View& other, Agent first_channel) {
-    done.join_from(other.done, first_channel);
-    seen.join(other.seen);
-    handed.join(other.handed);
   }
 };
 

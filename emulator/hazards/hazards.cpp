@@ -50,11 +50,7 @@ void Hazards::merge(Warp& warp) {
   auto& classes = threads_of(warp).classes;
   for (size_t i = 0; i < classes.size(); ++i)
     for (size_t j = classes.size(); j-- > i + 1;) {
-      const View &a = *classes[i].view, &b = *classes[j].view;
-      if (classes[i].view != classes[j].view &&
-          !(a.done == b.done && a.fenced == b.fenced && a.seen == b.seen && a.handed == b.handed &&
-            a.taken == b.taken && a.fenced_global == b.fenced_global && a.foreign == b.foreign))
-        continue;
+      if (classes[i].view != classes[j].view && *classes[i].view != *classes[j].view) continue;
       classes[i].lanes |= classes[j].lanes;
       classes.erase(classes.begin() + static_cast<std::ptrdiff_t>(j));
     }
@@ -64,9 +60,9 @@ void Hazards::merge(Warp& warp) {
 std::shared_ptr<View> Hazards::snapshot(Warp& warp, uint32_t lanes) {
   Threads& threads = threads_of(warp);
   std::shared_ptr<View> view;
-  const uint32_t all = (lanes & warp.live) == warp.live ? kAllLanes : lanes;
+  lanes = with_absent(warp, lanes);
   for (Lanes& part : threads.classes) {
-    if (!(part.lanes & all)) continue;
+    if (!(part.lanes & lanes)) continue;
     if (!view) {
       view = std::make_shared<View>(*part.view);
     } else {
@@ -74,16 +70,18 @@ std::shared_ptr<View> Hazards::snapshot(Warp& warp, uint32_t lanes) {
       view->taken.join(part.view->taken);
     }
   }
-  view->done.raise_lanes(agent(warp), all, threads.now);
+  raise_own(warp, lanes, threads.now, view->done);
   view->seen.raise(agent(warp), threads.now);
-  if (threads.copies) {
-    raise_own_copies(threads, all, warp.live, view->done);
-    raise_own_copies(threads, all, warp.live, view->seen);
-  }
+  raise_own_copies(warp, lanes, view->seen);
   return view;
 }
 
-/// What comes now is later than what has been handed over.
+/// What these lanes have done themselves until `now`.
+void Hazards::raise_own(const Warp& warp, uint32_t lanes, uint32_t now, Clock& clock) const {
+  clock.raise_lanes(agent(warp), lanes, now);
+  raise_own_copies(warp, lanes, clock);
+}
+
 void Hazards::tick_after_release(Warp& warp, uint32_t lanes) {
   ++moment_;
   for_lanes(lanes, [&](int lane) { threads_of(warp).released[static_cast<size_t>(lane)] = moment_; });
@@ -96,6 +94,7 @@ uint32_t Hazards::last_release(const Threads& threads, uint32_t lanes) const {
   return last;
 }
 
+/// What comes now is later than what has been handed over.
 void Hazards::tick(Warp& warp) {
   Threads& threads = threads_of(warp);
   ++threads.now;
@@ -115,28 +114,15 @@ void Hazards::learn_lanes(Warp& warp, uint32_t lanes, Agent channel, uint32_t ti
   each_class(warp, lanes, [&](Lanes& part) {
     View& view = change(part);
     // A thread knows of its own.
-    view.done.raise_lanes(channel, part.lanes & lanes, time);
-    view.seen.raise_lanes(channel, part.lanes & lanes, time);
+    view.done.raise_lanes(channel, part.lanes, time);
+    view.seen.raise_lanes(channel, part.lanes, time);
   });
 }
 
 // ---- barriers of a CTA, a cluster, a warp ---------------------------------------------------------------------------
 
 void Hazards::arrives_at(uint32_t number, Warp& warp, uint32_t lanes) {
-  NamedBarrierView& barrier = named_barriers_[{warp.cta.rank, number}];
-  const auto view = snapshot(warp, lanes);
-  barrier.gathering.acquire(*view);
-  if (!fences_.empty())
-    for_lanes(lanes, [&](int lane) {
-      const auto fences = fences_.find({agent(warp), static_cast<uint32_t>(lane)});
-      if (fences == fences_.end()) return;
-      if (!barrier.acquired) barrier.acquired = std::make_shared<View>();
-      barrier.acquired->acquire(fences->second.acquired);
-      if (!fences->second.released || fences->second.released == barrier.released) return;
-      auto released = barrier.released ? std::make_shared<View>(*barrier.released) : std::make_shared<View>();
-      released->acquire(*fences->second.released);
-      barrier.released = std::move(released);
-    });
+  named_barriers_[{warp.cta.rank, number}].gathering.acquire(*snapshot(warp, lanes));
   tick_after_release(warp, lanes);
 }
 
@@ -148,23 +134,15 @@ void Hazards::named_barrier_ended(Cta& cta, uint32_t number) {
 void Hazards::leaves(uint32_t number, Warp& warp, uint32_t lanes) {
   const NamedBarrierView& barrier = named_barriers_[{warp.cta.rank, number}];
   each_class(warp, lanes, [&](Lanes& part) { change(part).acquire(*barrier.ended); });
-  if (barrier.acquired)
-    for_lanes(lanes, [&](int lane) {
-      Fences& fences = fences_[{agent(warp), static_cast<uint32_t>(lane)}];
-      fences.acquired.acquire(*barrier.acquired);
-      if (barrier.released) fences.released = barrier.released;
-    });
   merge(warp);
 }
 
 void Hazards::arrives_at_cluster_barrier(Warp& warp, uint32_t lanes, bool relaxed) {
   const auto view = snapshot(warp, lanes);
-  if (relaxed) {
-    cluster_gathering_.acquire_weakly(*view, first_channel_);
-    hand_over_fenced(warp, lanes, cluster_gathering_);
-  } else {
+  if (relaxed)
+    cluster_gathering_.acquire_from_weak(*view, first_channel_);
+  else
     cluster_gathering_.acquire(*view);
-  }
   tick_after_release(warp, lanes);
 }
 
@@ -210,21 +188,14 @@ void Hazards::proxy_fence(Warp& warp, uint32_t lanes, bool of_shared, bool of_gl
   const uint32_t now = threads_of(warp).now;
   each_class(warp, lanes, [&](Lanes& part) {
     View& view = change(part);
-    const bool all = part.lanes == kAllLanes && (lanes & warp.live) == warp.live;
-    const Threads& threads = threads_of(warp);
-    const auto fence = [&](Clock& fenced, Clock View::*theirs) {
-      fenced.join(view.done);
-      fenced.raise_lanes(agent(warp), all ? kAllLanes : part.lanes & lanes, now);
-      if (threads.copies) raise_own_copies(threads, all ? kAllLanes : part.lanes & lanes, warp.live, fenced);
+    const auto fence = [&](Clock View::*fenced) {
+      (view.*fenced).join(view.done);
+      raise_own(warp, part.lanes, now, view.*fenced);
       // Of other clusters' writes what is known is fenced, too.
-      for (auto& [cluster, foreign] : view.foreign) {
-        auto changed = std::make_shared<View>(*foreign);
-        ((*changed).*theirs).join(changed->done);
-        foreign = std::move(changed);
-      }
+      view.for_foreign([&](View& theirs) { (theirs.*fenced).join(theirs.done); });
     };
-    if (of_shared) fence(view.fenced, &View::fenced);
-    if (of_global) fence(view.fenced_global, &View::fenced_global);
+    if (of_shared) fence(&View::fenced);
+    if (of_global) fence(&View::fenced_global);
   });
   tick(warp);
 }
@@ -234,8 +205,7 @@ void Hazards::before_thread_sync(Warp& warp, uint32_t lanes) {
   each_class(warp, lanes, [&](Lanes& part) {
     View& view = change(part);
     view.handed.join(view.done);
-    const bool all = part.lanes == kAllLanes && (lanes & warp.live) == warp.live;
-    view.handed.raise_lanes(agent(warp), all ? kAllLanes : part.lanes & lanes, now);
+    view.handed.raise_lanes(agent(warp), part.lanes, now);
   });
   tick(warp);
 }
@@ -261,36 +231,21 @@ void Hazards::init_fence(Warp& warp, uint32_t lanes) {
       barrier.fence = channels_[inits].count + 1;
     }
     if (!any) return;
-    auto& released = fences_[{agent(warp), static_cast<uint32_t>(lane)}].released;
-    auto view = released ? std::make_shared<View>(*released) : std::make_shared<View>();
-    view->done.raise(inits, ++channels_[inits].count);
-    view->seen.raise(inits, channels_[inits].count);
-    released = view;
+    ++channels_[inits].count;
+    each_class(warp, 1u << lane, [&](Lanes& part) {
+      View& view = change(part);
+      view.released.raise(inits, channels_[inits].count);
+      view.seen.raise(inits, channels_[inits].count);
+    });
   });
 }
 
-void Hazards::hand_over_fenced(const Warp& warp, uint32_t lanes, View& to) const {
-  for_lanes(lanes, [&](int lane) {
-    const auto fences = fences_.find({agent(warp), static_cast<uint32_t>(lane)});
-    if (fences != fences_.end() && fences->second.released) to.acquire(*fences->second.released);
-  });
-}
-
-/// PTX ISA, "Release and Acquire Patterns": a fence before a strong write releases what came before the fence; one
-/// behind a strong read acquires.
 void Hazards::memory_fence(Warp& warp, uint32_t lanes) {
-  for_lanes(lanes & warp.live, [&](int lane) {
-    const auto fences = fences_.find({agent(warp), static_cast<uint32_t>(lane)});
-    if (fences == fences_.end()) return;
-    each_class(warp, 1u << lane, [&](Lanes& part) { change(part).acquire(fences->second.acquired); });
-  });
-  const auto view = snapshot(warp, lanes);
-  for_lanes(lanes & warp.live, [&](int lane) {
-    // Each lane hands over what it knows itself.
-    const auto own = std::popcount(lanes & warp.live) == 1 ? view : snapshot(warp, 1u << lane);
-    auto& released = fences_[{agent(warp), static_cast<uint32_t>(lane)}].released;
-    if (released) own->acquire(*released);
-    released = own;
+  const uint32_t now = threads_of(warp).now;
+  each_class(warp, lanes, [&](Lanes& part) {
+    View& view = change(part);
+    view.fence();
+    raise_own(warp, part.lanes, now, view.released);
   });
   tick_after_release(warp, lanes);
   merge(warp);
@@ -342,6 +297,8 @@ void Hazards::acquire_locations(Warp& warp, uint32_t lanes, const uint64_t (&add
     }
     return true;
   };
+  // What words have been released, and which lanes come to know of it.
+  std::vector<std::pair<const Location*, uint32_t>> releases;
   for_lanes(lanes, [&](int lane) {
     const auto found = locations_.find(static_cast<uint32_t>(address[lane]) & ~3u);
     if (found == locations_.end()) return;
@@ -352,25 +309,33 @@ void Hazards::acquire_locations(Warp& warp, uint32_t lanes, const uint64_t (&add
         seen.raise(told.agent, told.time);
       });
     if (location.heard) hear(location.number, lane, [&] { seen.join(*location.heard); });
-    if (!location.released) return;
-    if (order & Instruction::kAcquire)
-      each_class(warp, 1u << lane, [&](Lanes& part) { change(part).acquire(*location.released); });
-    if (hear(location.release, lane, [&] { seen.join(location.released->seen); }))
-      fences_[{agent(warp), static_cast<uint32_t>(lane)}].acquired.acquire(*location.released);
+    if (!location.released || !hear(location.release, lane, [&] { seen.join(location.released->seen); })) return;
+    auto group = std::find_if(releases.begin(), releases.end(), [&](auto& other) { return other.first == &location; });
+    if (group == releases.end()) group = releases.insert(group, {&location, 0});
+    group->second |= 1u << lane;
   });
+  for (const auto& [location, by] : releases)
+    each_class(warp, by, [&](Lanes& part) {
+      if (order & Instruction::kAcquire)
+        change(part).acquire(*location->released);
+      else
+        change(part).acquire_weakly(*location->released, first_channel_);
+    });
   if (hearing) each_class(warp, hearing, [&](Lanes& part) { change(part).seen.join(seen); });
 }
 
 void Hazards::release_locations(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint8_t order) {
   const auto location = [&](int lane) -> Location& { return locations_[static_cast<uint32_t>(address[lane]) & ~3u]; };
-  const auto release = [&](Location& to, const View& view) {
-    if (!to.released) to.released = std::make_unique<View>();
-    to.released->acquire(view);
-    to.release = ++told_numbers_;
+  const auto release = [&](uint32_t by, const View& view) {
+    for_lanes(by, [&](int lane) {
+      Location& to = location(lane);
+      if (!to.released) to.released = std::make_unique<View>();
+      to.released->acquire(view);
+      to.release = ++told_numbers_;
+    });
   };
   if (order & Instruction::kRelease) {
-    const auto view = snapshot(warp, lanes);
-    for_lanes(lanes, [&](int lane) { release(location(lane), *view); });
+    release(lanes, *snapshot(warp, lanes));
     tick_after_release(warp, lanes);
     return;
   }
@@ -380,11 +345,11 @@ void Hazards::release_locations(Warp& warp, uint32_t lanes, const uint64_t (&add
     for_lanes(part.lanes & lanes, [&](int lane) {
       location(lane).tell({part.view, agent(warp), static_cast<uint32_t>(lane), threads.now, number});
     });
+    if (!(part.lanes & lanes) || part.view->released.empty()) continue;
+    View fenced;
+    fenced.acquire_from_weak(*part.view, first_channel_);
+    release(part.lanes & lanes, fenced);
   }
-  for_lanes(fences_.empty() ? 0 : lanes, [&](int lane) {
-    const auto fences = fences_.find({agent(warp), static_cast<uint32_t>(lane)});
-    if (fences != fences_.end() && fences->second.released) release(location(lane), *fences->second.released);
-  });
   tick_after_release(warp, lanes);
 }
 
@@ -446,12 +411,11 @@ void Hazards::completes_with_tensor_wait(Issued& operation, Warp& warp, bool loa
 
 void Hazards::tensor_waited(Warp& warp, bool loads, uint32_t lanes) {
   const Agent number = channel(loads ? ChannelKind::tensor_load : ChannelKind::tensor_store, warp.cta.rank, warp.index);
-  learn_lanes(warp, (lanes & warp.live) == warp.live ? kAllLanes : lanes, number, channels_[number].count);
+  learn_lanes(warp, lanes, number, channels_[number].count);
 }
 
 void Hazards::tensor_consumed(Warp& warp, const Issued& operation, uint32_t lanes) {
-  learn_lanes(warp, (lanes & warp.live) == warp.live ? kAllLanes : lanes, operation.record.channel,
-              operation.record.complete);
+  learn_lanes(warp, lanes, operation.record.channel, operation.record.complete);
 }
 
 void Hazards::completes_in_wgmma_group(Issued& operation, uint32_t cta_rank, uint32_t first_warp, uint64_t number) {
@@ -496,15 +460,17 @@ void Hazards::copies_waited(Warp& warp, uint32_t lanes, uint32_t allowed) {
   });
 }
 
-void Hazards::raise_own_copies(const Threads& threads, uint32_t lanes, uint32_t live, Clock& clock) const {
+void Hazards::raise_own_copies(const Warp& warp, uint32_t lanes, Clock& clock) const {
+  const Threads& threads = threads_[agent(warp)];
+  if (!threads.copies) return;
   const bool all = lanes == kAllLanes;
-  for (uint32_t left = lanes & live; left;) {
+  for (uint32_t left = lanes & warp.live; left;) {
     const uint32_t done = threads.copies_done[static_cast<size_t>(std::countr_zero(left))];
     uint32_t alike = 0;
     for_lanes(left,
               [&](int lane) { alike |= uint32_t{threads.copies_done[static_cast<size_t>(lane)] == done} << lane; });
     left &= ~alike;
-    if (done) clock.raise_lanes(threads.copies, all && alike == live ? kAllLanes : alike, done);
+    if (done) clock.raise_lanes(threads.copies, all && alike == warp.live ? kAllLanes : alike, done);
   }
 }
 

@@ -98,8 +98,7 @@ class Hazards {
   struct Handover {
     std::shared_ptr<const View> view;
     bool weak = false, remote = false;
-    std::shared_ptr<const View> fenced = nullptr;  ///< weak: what a fence before it released
-    Record use = {};                               ///< remote: who arrives
+    Record use = {};  ///< remote: who arrives
   };
   Handover release(Warp& warp, uint32_t lanes, uint32_t barrier, uint8_t order);
   Handover release_commit(Warp& warp, int lane, uint32_t barrier);
@@ -215,8 +214,13 @@ class Hazards {
   Agent agent(const Warp& warp) const { return warp.cta.rank * warps_per_cta_ + warp.index; }
   Threads& threads_of(const Warp& warp) { return threads_[agent(warp)]; }
   View& change(Lanes& lanes);
+  /// Lanes that have exited, or never were, follow whoever is here.
+  static uint32_t with_absent(const Warp& warp, uint32_t lanes) {
+    return (lanes & warp.live) == warp.live ? kAllLanes : lanes;
+  }
+  void raise_own(const Warp& warp, uint32_t lanes, uint32_t now, Clock& clock) const;
   /// Raises `clock` by the cp.async that these lanes have waited for.
-  void raise_own_copies(const Threads& threads, uint32_t lanes, uint32_t live, Clock& clock) const;
+  void raise_own_copies(const Warp& warp, uint32_t lanes, Clock& clock) const;
   bool own_copies_done(const Record& copy, uint32_t lanes) const;
   /// Calls f(Lanes&) for each set of lanes that know the same, parted so that they are all in `lanes`.
   template <class F>
@@ -227,8 +231,6 @@ class Hazards {
   void tick_after_release(Warp& warp, uint32_t lanes);
   uint32_t last_release(const Threads& threads, uint32_t lanes) const;
   void check_unused(Warp& warp, int lane, uint32_t address, const Barrier& known);
-  /// What fences of these lanes have made ready to be handed over by something relaxed.
-  void hand_over_fenced(const Warp& warp, uint32_t lanes, View& to) const;
   bool comes_first(const Record& before, uint32_t before_lanes, const Record& now, uint32_t now_lanes,
                    const View& view) const;
   Agent channel(ChannelKind kind, uint32_t cta_rank, uint32_t warp, uint32_t lane = 0, uint32_t barrier = 0);
@@ -239,7 +241,8 @@ class Hazards {
   uint32_t line_of(uint32_t source);  ///< the first instruction of its line
   Order order(const Record& before, uint32_t before_lanes, const Record& now, uint32_t now_lanes, const View& view,
               uint32_t together) const;
-  void take_over(View& view, uint64_t cluster, const View& released, bool strongly);
+  static View& foreign(View& view, uint64_t cluster);
+  void take_over(View& view, uint64_t cluster, const View& released, bool acquires);
   Order global_order(const GlobalShadow::Write& write, uint32_t lanes, const Record& now, uint32_t now_lanes,
                      const View& view) const;
   void report_global(const GlobalShadow::Write& write, uint32_t lanes, uint64_t address, const Record& now,
@@ -319,9 +322,6 @@ class Hazards {
   struct NamedBarrierView {
     View gathering;
     std::shared_ptr<const View> ended;
-    // What fences had made ready, and what relaxed reads had seen: a signal or a fence by another thread behind the
-    // barrier is as good as one before it.
-    std::shared_ptr<View> released, acquired;
   };
   std::map<std::pair<uint32_t, uint32_t>, NamedBarrierView> named_barriers_;
   View cluster_gathering_;
@@ -342,18 +342,12 @@ class Hazards {
   };
   std::unordered_map<uint32_t, Location> locations_;  ///< by word
   uint32_t told_numbers_ = 0;
-  struct Fences {
-    std::shared_ptr<const View> released;  ///< what a fence made ready to be handed over
-    View acquired;                         ///< what strong reads have seen, until a fence makes it known
-  };
-  std::map<std::pair<Agent, uint32_t>, Fences> fences_;  ///< by lane
 };
 
 template <class F>
 void Hazards::each_class(Warp& warp, uint32_t lanes, F&& f) {
   auto& classes = threads_of(warp).classes;
-  // Lanes that have exited, or never were, follow whoever is here.
-  if ((lanes & warp.live) == warp.live) lanes = kAllLanes;
+  lanes = with_absent(warp, lanes);
   for (size_t i = 0, count = classes.size(); i < count; ++i) {
     const uint32_t inside = classes[i].lanes & lanes;
     if (!inside) continue;

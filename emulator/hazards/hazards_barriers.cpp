@@ -108,11 +108,6 @@ Hazards::Handover Hazards::release(Warp& warp, uint32_t lanes, uint32_t address,
   handover.weak = (order & Instruction::kRelaxed) || (handover.remote && !(order & Instruction::kWide));
   handover.view = snapshot(warp, lanes);
   if (handover.remote) handover.use = here(warp, lanes);
-  if (handover.weak) {
-    auto fenced = std::make_shared<View>();
-    hand_over_fenced(warp, lanes, *fenced);
-    handover.fenced = fenced;
-  }
   tick_after_release(warp, lanes);
   return handover;
 }
@@ -162,10 +157,9 @@ void Hazards::signalled(uint32_t address, const Handover& handover) {
   }
   View& to = handover.remote ? known.gathering.remote : known.gathering.own;
   if (handover.weak)
-    to.acquire_weakly(*handover.view, first_channel_);
+    to.acquire_from_weak(*handover.view, first_channel_);
   else
     to.acquire(*handover.view);
-  if (handover.fenced) to.acquire(*handover.fenced);
 }
 
 void Hazards::completes_on_barrier(Issued& operation, uint32_t address) {
@@ -222,13 +216,6 @@ void Hazards::passed(uint32_t address, Warp& warp, uint32_t lanes, uint8_t order
     view.done.raise(known.channel, known.phases);
     view.seen.raise(known.channel, known.phases);
   });
-  // A fence behind a relaxed wait acquires.
-  if (order & Instruction::kRelaxed)
-    for_lanes(lanes, [&](int lane) {
-      View& acquired = fences_[{agent(warp), static_cast<uint32_t>(lane)}].acquired;
-      acquired.acquire(known.ended->own);
-      acquired.acquire(known.ended->remote);
-    });
   // A wait that sees no other phase end than the one before gives no new right to what the barrier guards.
   if (Barrier::Pass& pass = known.passes[agent(warp)]; pass.phases != known.phases) pass = {known.phases, ++moment_};
   merge(warp);

@@ -33,26 +33,29 @@ void for_runs(uint32_t lanes, const uint64_t (&address)[kLanes], uint32_t bytes,
 
 }  // namespace
 
-/// What another cluster, or this one, has handed over.
-void Hazards::take_over(View& view, uint64_t cluster, const View& released, bool strongly) {
-  if (cluster == cluster_.id) {
-    if (strongly)
-      view.acquire(released);
-    else
-      view.seen.join(released.seen);
-    return;
-  }
+/// What is known of another cluster, to be changed.
+View& Hazards::foreign(View& view, uint64_t cluster) {
   std::shared_ptr<const View>& known = view.foreign[cluster];
-  auto joined = known ? std::make_shared<View>(*known) : std::make_shared<View>();
-  if (strongly) {
-    joined->acquire(released);
-    for (const auto& [other, theirs] : released.foreign)
-      if (other != cluster) take_over(view, other, *theirs, true);
-    joined->foreign.clear();
-  } else {
-    joined->seen.join(released.seen);
-  }
-  view.foreign[cluster] = std::move(joined);
+  auto changed = known ? std::make_shared<View>(*known) : std::make_shared<View>();
+  View& there = *changed;
+  known = std::move(changed);
+  return there;
+}
+
+/// What another cluster, or this one, has handed over.
+void Hazards::take_over(View& view, uint64_t cluster, const View& released, bool acquires) {
+  const auto take = [&](View& to, const View& theirs) {
+    if (acquires)
+      to.acquire(theirs);
+    else
+      to.acquire_weakly(theirs, first_channel_);
+  };
+  if (cluster == cluster_.id) return take(view, released);
+  View& there = foreign(view, cluster);
+  take(there, released);
+  // What they know of others, us among them, is known here by itself.
+  for (const auto& [other, theirs] : std::exchange(there.foreign, {}))
+    take(other == cluster_.id ? view : foreign(view, other), *theirs);
 }
 
 Order Hazards::global_order(const GlobalShadow::Write& write, uint32_t lanes, const Record& now, uint32_t now_lanes,
@@ -139,16 +142,16 @@ void Hazards::global_threads(Warp& warp, uint32_t lanes, const uint64_t (&addres
       });
     });
     for (const auto& [from, by] : strongly) {
-      for_lanes(by, [&](int lane) {
-        take_over(fences_[{agent(warp), static_cast<uint32_t>(lane)}].acquired, from.first, *from.second, true);
-      });
-      if (order & Instruction::kAcquire)
-        each_class(warp, by, [&](Lanes& part) { take_over(change(part), from.first, *from.second, true); });
-      else
-        weakly[from] |= by;
+      const bool acquires = order & Instruction::kAcquire;
+      each_class(warp, by, [&](Lanes& part) { take_over(change(part), from.first, *from.second, acquires); });
     }
     for (const auto& [from, by] : weakly)
-      each_class(warp, lanes, [&](Lanes& part) { take_over(change(part), from.first, *from.second, false); });
+      each_class(warp, lanes, [&](Lanes& part) {
+        if (from.first == cluster_.id)
+          change(part).seen.join(from.second->seen);
+        else
+          foreign(change(part), from.first).seen.join(from.second->seen);
+      });
     if (!strongly.empty()) merge(warp);
   }
   const Kind kind = order & Instruction::kCopy     ? Kind::load
@@ -198,12 +201,15 @@ void Hazards::global_threads(Warp& warp, uint32_t lanes, const uint64_t (&addres
   const std::shared_ptr<const View> view = snapshot(warp, lanes);
   for_lanes(lanes, [&](int lane) {
     shadow.release_weakly(address[lane], cluster_.id, view);
-    if (order & Instruction::kRelease) return shadow.release(address[lane], cluster_.id, *view);
-    if (fences_.empty()) return;
-    const auto fences = fences_.find({agent(warp), static_cast<uint32_t>(lane)});
-    if (fences != fences_.end() && fences->second.released)
-      shadow.release(address[lane], cluster_.id, *fences->second.released);
+    if (order & Instruction::kRelease) shadow.release(address[lane], cluster_.id, *view);
   });
+  if (!(order & Instruction::kRelease))
+    for (const Lanes& part : threads_of(warp).classes) {
+      if (!(part.lanes & lanes) || part.view->released.empty()) continue;
+      View fenced;
+      fenced.acquire_from_weak(*part.view, first_channel_);
+      for_lanes(part.lanes & lanes, [&](int lane) { shadow.release(address[lane], cluster_.id, fenced); });
+    }
   tick_after_release(warp, lanes);
 }
 
