@@ -20,7 +20,8 @@ Hazards::Hazards(Cluster& cluster) : cluster_(cluster), findings_(cluster.grid.d
   for (const auto& cta : cluster.ctas) {
     constexpr size_t kTensorCells = TensorMemory::kTmemLanes / 16 * TensorMemory::kColumns;
     const bool has_tensor_memory = cluster.grid.device.chip().has_tcgen05;
-    auto memory = std::make_unique<Memory>(cta->window.size() / 4 + 1, has_tensor_memory ? kTensorCells : 0);
+    auto memory = std::make_unique<Memory>(cta->window.size() / 4 + 1, has_tensor_memory ? kTensorCells : 0,
+                                           cta->rank * warps_per_cta_, warps_per_cta_);
     memory->start = channel(ChannelKind::start, cta->rank, 0);
     memories_.push_back(std::move(memory));
   }
@@ -98,7 +99,6 @@ uint32_t Hazards::last_release(const Threads& threads, uint32_t lanes) const {
 void Hazards::tick(Warp& warp) {
   Threads& threads = threads_of(warp);
   ++threads.now;
-  threads.records.clear();
   threads.global_writes.clear();
 }
 
@@ -251,105 +251,90 @@ void Hazards::memory_fence(Warp& warp, uint32_t lanes) {
   merge(warp);
 }
 
-void Hazards::Location::tell(const Told& told) {
-  constexpr size_t kFew = 4;
-  if (!heard) {
-    const auto earlier = std::find_if(seen.begin(), seen.end(), [&](const Told& other) {
-      return other.agent == told.agent && other.lane == told.lane;
-    });
-    if (earlier != seen.end()) {
-      *earlier = told;
-      return;
-    }
-    if (seen.size() < kFew) {
-      seen.push_back(told);
-      return;
-    }
-    heard = std::make_unique<Clock>();
-    for (const Told& other : seen) {
-      heard->join(other.view->seen);
-      heard->raise(other.agent, other.time);
-    }
-    seen.clear();
-  }
-  if (number == told.number) return;  // other lanes of one instruction
-  number = told.number;
-  heard->join(told.view->seen);
-  heard->raise(told.agent, told.time);
+Hazards::Location* Hazards::location(uint64_t address) {
+  const auto& words = memories_[shared_rank(static_cast<uint32_t>(address))]->locations;
+  const size_t word = shared_offset(static_cast<uint32_t>(address)) / 4;
+  return word < words.size() && words[word] ? &locations_[words[word] - 1] : nullptr;
+}
+
+Hazards::Location& Hazards::make_location(uint64_t address) {
+  if (Location* known = location(address)) return *known;
+  Memory& memory = *memories_[shared_rank(static_cast<uint32_t>(address))];
+  const size_t word = shared_offset(static_cast<uint32_t>(address)) / 4;
+  if (memory.locations.size() <= word) memory.locations.resize(word + 1024);
+  locations_.emplace_back();
+  memory.locations[word] = static_cast<uint32_t>(locations_.size());
+  return locations_.back();
 }
 
 void Hazards::acquire_locations(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint8_t order) {
   if (locations_.empty()) return;
-  auto& known = threads_of(warp).heard;
-  if (known.size() > 1024) known.clear();
-  Clock seen;
-  std::vector<uint32_t> joined;
-  uint32_t hearing = 0;
-  // What a lane has heard, it knows for good. `told`: joins it to `seen`.
-  const auto hear = [&](uint32_t number, int lane, auto&& told) {
-    uint32_t& who = known[number];
-    if (who >> lane & 1) return false;
-    who |= 1u << lane;
-    hearing |= 1u << lane;
-    if (std::find(joined.begin(), joined.end(), number) == joined.end()) {
-      joined.push_back(number);
-      told();
-    }
-    return true;
-  };
-  // What words have been released, and which lanes come to know of it.
-  std::vector<std::pair<const Location*, uint32_t>> releases;
-  for_lanes(lanes, [&](int lane) {
-    const auto found = locations_.find(static_cast<uint32_t>(address[lane]) & ~3u);
-    if (found == locations_.end()) return;
-    const Location& location = found->second;
-    for (const Told& told : location.seen)
-      hear(told.number, lane, [&] {
-        seen.join(told.view->seen);
-        seen.raise(told.agent, told.time);
-      });
-    if (location.heard) hear(location.number, lane, [&] { seen.join(*location.heard); });
-    if (!location.released || !hear(location.release, lane, [&] { seen.join(location.released->seen); })) return;
-    auto group = std::find_if(releases.begin(), releases.end(), [&](auto& other) { return other.first == &location; });
-    if (group == releases.end()) group = releases.insert(group, {&location, 0});
-    group->second |= 1u << lane;
-  });
-  for (const auto& [location, by] : releases)
-    each_class(warp, by, [&](Lanes& part) {
-      if (order & Instruction::kAcquire)
-        change(part).acquire(*location->released);
-      else
-        change(part).acquire_weakly(*location->released, first_channel_);
+  for (size_t i = 0; i < threads_of(warp).classes.size(); ++i) {
+    const uint32_t here = threads_of(warp).classes[i].lanes & lanes;
+    const View* view = threads_of(warp).classes[i].view.get();
+    if (!here) continue;
+    std::vector<const Clock*> heard;
+    std::vector<std::pair<const Location*, uint32_t>> released;
+    for_lanes(here, [&](int lane) {
+      const Location* location = this->location(address[lane]);
+      if (!location) return;
+      // Who knows of the last that was told knows what came before.
+      if (!view->seen.covers(location->agent, 0, location->time) &&
+          std::find(heard.begin(), heard.end(), location->heard.get()) == heard.end())
+        heard.push_back(location->heard.get());
+      if (!location->released || location->released->done == view->done) return;
+      auto group = std::find_if(released.begin(), released.end(), [&](auto& other) { return other.first == location; });
+      if (group == released.end()) group = released.insert(group, {location, 0});
+      group->second |= 1u << lane;
     });
-  if (hearing) each_class(warp, hearing, [&](Lanes& part) { change(part).seen.join(seen); });
+    // What some have heard, all that run with them have seen.
+    if (!heard.empty())
+      each_class(warp, here, [&](Lanes& part) {
+        View& own = change(part);
+        for (const Clock* told : heard) own.seen.join(*told);
+      });
+    for (const auto& [location, by] : released)
+      each_class(warp, by, [&](Lanes& part) {
+        if (order & Instruction::kAcquire)
+          change(part).acquire(*location->released);
+        else
+          change(part).acquire_weakly(*location->released, first_channel_);
+      });
+  }
 }
 
-void Hazards::release_locations(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint8_t order) {
-  const auto location = [&](int lane) -> Location& { return locations_[static_cast<uint32_t>(address[lane]) & ~3u]; };
+void Hazards::release_locations(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint8_t order,
+                                bool reads) {
   const auto release = [&](uint32_t by, const View& view) {
     for_lanes(by, [&](int lane) {
-      Location& to = location(lane);
+      Location& to = make_location(address[lane]);
       if (!to.released) to.released = std::make_unique<View>();
       to.released->acquire(view);
-      to.release = ++told_numbers_;
     });
   };
-  if (order & Instruction::kRelease) {
-    release(lanes, *snapshot(warp, lanes));
-    tick_after_release(warp, lanes);
-    return;
-  }
-  const Threads& threads = threads_of(warp);
-  for (const Lanes& part : threads.classes) {
-    const uint32_t number = ++told_numbers_;
+  const uint32_t now = threads_of(warp).now;
+  for (const Lanes& part : threads_of(warp).classes) {
+    if (!(part.lanes & lanes)) continue;
+    auto seen = std::make_shared<Clock>(part.view->seen);
+    seen->raise(agent(warp), now);
     for_lanes(part.lanes & lanes, [&](int lane) {
-      location(lane).tell({part.view, agent(warp), static_cast<uint32_t>(lane), threads.now, number});
+      Location& to = make_location(address[lane]);
+      if (reads || !to.heard) {
+        to.heard = seen;  // with all that was told there before
+      } else if (to.agent != agent(warp) || to.time != now) {
+        auto joined = std::make_shared<Clock>(*to.heard);
+        joined->join(*seen);
+        to.heard = std::move(joined);
+      }
+      to.agent = agent(warp);
+      to.time = now;
     });
-    if (!(part.lanes & lanes) || part.view->released.empty()) continue;
+    if (order & Instruction::kRelease || part.view->released.empty()) continue;
     View fenced;
     fenced.acquire_from_weak(*part.view, first_channel_);
     release(part.lanes & lanes, fenced);
   }
+  if (order & Instruction::kRelease) release(lanes, *snapshot(warp, lanes));
   tick_after_release(warp, lanes);
 }
 

@@ -13,9 +13,9 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -155,10 +155,15 @@ class Hazards {
     uint32_t now = 1;
     std::array<uint32_t, kLanes> released{};  ///< when each lane last released something
     std::vector<Lanes> classes;               ///< lanes that know the same
-    // Records made since `now` changed, by instruction: loops between two synchronisations share them.
-    std::unordered_map<uint64_t, Ref> records;
-    std::unordered_map<uint32_t, Ref> global_writes;  ///< the same of writes to global memory
-    std::unordered_map<uint32_t, uint32_t> heard;     ///< by number of what was told at a word: lanes that know it
+    // Records made since `now` changed, by instruction and by line: loops between two synchronisations share them. One
+    // that has lost its place is made once more.
+    struct Made {
+      uint64_t what = 0;
+      uint32_t time = 0;
+      Ref ref = kNobody;
+    };
+    std::array<Made, 64> records;
+    std::unordered_map<uint32_t, Ref> global_writes;        ///< the same of writes to global memory
     std::array<std::vector<uint32_t>, kLanes> copy_groups;  ///< by lane: the last cp.async of each committed group
     std::array<uint32_t, kLanes> copies_done{};             ///< by lane: the last of its own that it has waited for
     Agent copies = 0;                                       ///< their channel; 0: none yet
@@ -204,11 +209,13 @@ class Hazards {
     std::map<Agent, Pass> passes;   ///< by warp: the last phase whose end it saw, and when
   };
   struct Memory {
-    Memory(size_t words, size_t cells) : shared(words), tensor(cells) {}
+    Memory(size_t words, size_t cells, Agent first_warp, uint32_t warps)
+        : shared(words, first_warp, warps), tensor(cells, first_warp, warps) {}
     Shadow shared, tensor;
     View end;                          ///< what its threads knew when they exited
     std::map<Agent, Ref> remote_uses;  ///< by channel: the last by another CTA
     Agent start = 0;
+    std::vector<uint32_t> locations;  ///< by word: its number in locations_, from 1
   };
 
   Agent agent(const Warp& warp) const { return warp.cta.rank * warps_per_cta_ + warp.index; }
@@ -237,6 +244,8 @@ class Hazards {
   Barrier& barrier(uint32_t address);
   void learn(Warp& warp, uint32_t lanes, Agent channel, uint32_t time);
   void learn_lanes(Warp& warp, uint32_t lanes, Agent channel, uint32_t time);
+  /// References to it are kept where this looks for them: in members, but in no variable beyond the next call.
+  Ref remember(Record record);
   Ref thread_record(Warp& warp, uint32_t lanes, Kind kind, bool lane_by_lane, bool strong, uint32_t bytes = 0);
   uint32_t line_of(uint32_t source);  ///< the first instruction of its line
   Order order(const Record& before, uint32_t before_lanes, const Record& now, uint32_t now_lanes, const View& view,
@@ -251,6 +260,17 @@ class Hazards {
   void repaired(Issued& operation, const Record& before, uint32_t before_lanes);
   void read_of_nothing(const Record& record, uint32_t lanes, const Cta& cta, size_t word);
   bool had_stage(const Record& write, const Record& reader, uint32_t lanes) const;
+  /// Of the running instruction.
+  struct ThreadAccess {
+    Warp& warp;
+    const uint64_t (&address)[kLanes];
+    uint32_t bytes;
+    bool writes, strong;
+    bool together;  ///< its lanes read one place
+    Ref base;
+  };
+  void threads(const ThreadAccess& access, uint32_t lanes, uint32_t rank);
+  static void touch(Sweep& sweep, Shadow& shadow, bool writes, uint32_t begin, uint32_t bytes, Ref by);
   void look_under(Sweep& sweep, Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint32_t rank);
   void lane_writes(Warp& warp, int lane, uint32_t address, uint32_t bytes, Ref ref);
   bool live_barrier(const Cta& cta, size_t cell) const;
@@ -260,7 +280,7 @@ class Hazards {
   void use_of_peer(const Record& use, Cta& cta);
   void check_started(const Record& record, Cta& cta, const View& view);
   void acquire_locations(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint8_t order);
-  void release_locations(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint8_t order);
+  void release_locations(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint8_t order, bool reads);
 
   /// Cells as rows of `columns`: of shared memory there is one row.
   struct Where {
@@ -328,20 +348,15 @@ class Hazards {
   std::shared_ptr<const View> cluster_ended_;
   /// What strong operations on a word have told: others see of a relaxed one that it was, and get to know what a
   /// release, or one behind a fence, has released.
-  struct Told {
-    std::shared_ptr<const View> view;  ///< of the lanes that it was one of
-    Agent agent = 0;
-    uint32_t lane = 0, time = 0, number = 0;
-  };
   struct Location {
-    std::vector<Told> seen;        ///< few
-    std::unique_ptr<Clock> heard;  ///< many, all of them together
+    std::shared_ptr<const Clock> heard;
+    Agent agent = 0;    ///< of the last that was told,
+    uint32_t time = 0;  ///< and when
     std::unique_ptr<View> released;
-    uint32_t number = 0, release = 0;  ///< of the last that was heard, and the last release
-    void tell(const Told& told);
   };
-  std::unordered_map<uint32_t, Location> locations_;  ///< by word
-  uint32_t told_numbers_ = 0;
+  Location* location(uint64_t address);
+  Location& make_location(uint64_t address);
+  std::deque<Location> locations_;
 };
 
 template <class F>

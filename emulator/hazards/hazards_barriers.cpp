@@ -153,7 +153,7 @@ void Hazards::signalled(uint32_t address, const Handover& handover) {
     use.channel = known.channel;
     use.complete = known.phases + 1;
     use.signal = address;
-    memories_[shared_rank(address)]->remote_uses[known.channel] = records_.add(std::move(use));
+    memories_[shared_rank(address)]->remote_uses[known.channel] = remember(std::move(use));
   }
   View& to = handover.remote ? known.gathering.remote : known.gathering.own;
   if (handover.weak)

@@ -20,7 +20,7 @@ class Hazards::Sweep {
 
   /// Who of the access's lanes goes on, and what it knows.
   void as(uint32_t lanes, const std::shared_ptr<View>& view) {
-    if (view.get() != view_) known_ = kNobody;
+    if (view.get() != view_) known_ = unknown_ = {};
     if (view.get() != view_ || now_lanes_ != lanes) last_ = kNobody;
     now_lanes_ = lanes;
     view_ = view.get();
@@ -34,37 +34,8 @@ class Hazards::Sweep {
   bool of_nothing() const { return of_nothing_; }
   size_t first_unwritten() const { return unwritten_; }
 
-  bool before(Ref ref, size_t cell) {
-    if (cell != cell_) noted_.clear();
-    cell_ = cell;
-    if (ref == last_) {
-      if (last_order_ != Order::known) note(ref, cell);
-      return last_order_ == Order::known;
-    }
-    const Ref all = ref & ~Ref{kLanes - 1};
-    if (all == known_) return true;
-    last_ = ref;
-    const Record& record = hazards_.records_[ref];
-    if (record.lane_by_lane && view_->done.covers_lanes(record.issuer, kAllLanes, record.issued) &&
-        traits(record.kind).proxy == Proxy::generic && traits(now_.kind).proxy == Proxy::generic &&
-        record.kind != Kind::barrier_init && !record.asynchronous()) {
-      known_ = all;
-      last_order_ = Order::known;
-      return true;
-    }
-    if (record.kind == Kind::tensor_alloc && !traits(now_.kind).writes) of_nothing_ = true;
-    last_order_ = hazards_.order(record, hazards_.records_.lanes(ref), now_, now_lanes_, *view_, together_);
-    // A live barrier's word is no place for data, in whatever order.
-    if (record.kind == Kind::barrier_init && traits(now_.kind).writes && now_.kind != Kind::barrier_init &&
-        last_order_ == Order::known && hazards_.live_barrier(cta_, cell))
-      last_order_ = Order::none;
-    if (last_order_ == Order::warp_only && by_this_instruction(ref, cell)) {
-      last_ = kNobody;
-      return true;
-    }
-    if (last_order_ != Order::known) note(ref, cell);
-    return last_order_ == Order::known;
-  }
+  bool known(Ref ref) const { return known_.contains(ref); }
+  bool before(Ref ref, size_t cell) { return known_.contains(ref) || judge(ref, cell); }
 
   /// What was noted of the last cell judged holds of this one.
   void again(size_t cell) {
@@ -73,15 +44,29 @@ class Hazards::Sweep {
 
   uint32_t lanes(Ref ref) const { return hazards_.records_.lanes(ref); }
 
-  bool all_before(Ref ref, uint32_t lanes) const {
-    return hazards_.order(hazards_.records_[ref], lanes, now_, now_lanes_, *view_, together_) == Order::known;
+  bool all_before(Ref ref, uint32_t lanes) {
+    return surely_before(ref) ||
+           hazards_.order(hazards_.records_[ref], lanes, now_, now_lanes_, *view_, together_) == Order::known;
   }
 
-  bool replaces(Ref earlier, uint32_t lanes) const {
+  Agent warp(Ref ref) const { return hazards_.records_[ref].issuer; }
+
+  /// Loads by a warp's lanes between two of its releases, each lane at a place of its own, or all at one.
+  uint64_t moment(Ref ref) const {
+    const Record& record = hazards_.records_[ref];
+    if (record.kind != Kind::load || !(record.lane_by_lane || record.lanes == kAllLanes)) return 0;
+    return (uint64_t{record.issuer} << 3 | uint64_t{record.strong} << 2 | uint64_t{record.lane_by_lane} << 1 | 1)
+               << 32 |
+           record.issued;
+  }
+
+  bool surely_replaces(Ref earlier) {
+    return surely_before(earlier) || own_earlier(hazards_.records_[earlier], lanes(earlier));
+  }
+
+  bool replaces(Ref earlier, uint32_t lanes) {
     const Record& record = hazards_.records_[earlier];
-    if (record.issuer == now_.issuer && record.channel == now_.channel && record.lane_by_lane == now_.lane_by_lane &&
-        lanes == now_lanes_)
-      return true;
+    if (surely_before(earlier) || own_earlier(record, lanes)) return true;
     // Other lanes of the warp, of which it has heard nothing since.
     if (record.issuer == now_.issuer && record.issued == now_.issued && !record.asynchronous() && !now_.asynchronous())
       return false;
@@ -124,11 +109,60 @@ class Hazards::Sweep {
     uint32_t lanes;
     std::shared_ptr<View> view;
   };
+  /// A few records of those met last.
+  struct Known {
+    static constexpr size_t kPlaces = 16;
+    std::array<Ref, kPlaces> bases{};
+    Ref& place(Ref ref) { return bases[(ref >> kLaneBits) % kPlaces]; }
+    bool contains(Ref ref) const { return bases[(ref >> kLaneBits) % kPlaces] == base_of(ref); }
+  };
+
+  /// Generic accesses are simple: those that are known to be done come first, by whatever lane.
+  bool surely_before(Ref ref) {
+    if (known_.contains(ref)) return true;
+    if (unknown_.contains(ref)) return false;
+    const Record& record = hazards_.records_[ref];
+    const bool generic = traits(now_.kind).proxy == Proxy::generic && record.kind != Kind::barrier_init &&
+                         (traits(record.kind).proxy == Proxy::generic || record.asynchronous());
+    const bool known =
+        generic && (record.asynchronous() ? view_->done.covers_lanes(record.channel, kAllLanes, record.complete)
+                                          : view_->done.covers_lanes(record.issuer, kAllLanes, record.issued));
+    (known ? known_ : unknown_).place(ref) = base_of(ref);
+    return known;
+  }
+  bool own_earlier(const Record& record, uint32_t lanes) const {
+    return record.issuer == now_.issuer && record.channel == now_.channel && record.lane_by_lane == now_.lane_by_lane &&
+           lanes == now_lanes_;
+  }
+
+  bool judge(Ref ref, size_t cell) {
+    if (cell != cell_) noted_.clear();
+    cell_ = cell;
+    if (ref == last_) {
+      if (last_order_ != Order::known) note(ref, cell);
+      return last_order_ == Order::known;
+    }
+    if (surely_before(ref)) return true;
+    const Record& record = hazards_.records_[ref];
+    last_ = ref;
+    if (record.kind == Kind::tensor_alloc && !traits(now_.kind).writes) of_nothing_ = true;
+    last_order_ = hazards_.order(record, hazards_.records_.lanes(ref), now_, now_lanes_, *view_, together_);
+    // A live barrier's word is no place for data, in whatever order.
+    if (record.kind == Kind::barrier_init && traits(now_.kind).writes && now_.kind != Kind::barrier_init &&
+        last_order_ == Order::known && hazards_.live_barrier(cta_, cell))
+      last_order_ = Order::none;
+    if (last_order_ == Order::warp_only && by_this_instruction(ref, cell)) {
+      last_ = kNobody;
+      return true;
+    }
+    if (last_order_ != Order::known) note(ref, cell);
+    return last_order_ == Order::known;
+  }
 
   /// CUDA C++ Programming Guide, SIMT Architecture: of lanes that write one place in one instruction, one does.
   bool by_this_instruction(Ref ref, size_t cell) const {
     const uint32_t lane = ref & (kLanes - 1);
-    if (!address_ || (ref & ~Ref{kLanes - 1}) != base_ || !(writing_ >> lane & 1)) return false;
+    if (!address_ || base_of(ref) != base_ || !(writing_ >> lane & 1)) return false;
     const uint32_t offset = shared_offset(static_cast<uint32_t>((*address_)[lane]));
     return cell >= offset / 4 && cell <= (offset + bytes_ - 1) / 4;
   }
@@ -161,7 +195,8 @@ class Hazards::Sweep {
   const uint32_t together_;
   uint32_t now_lanes_ = 0;
   const View* view_ = nullptr;
-  Ref last_ = kNobody, known_ = kNobody;  // known_: ordered for any lane of that record
+  Known known_, unknown_;  // of this view
+  Ref last_ = kNobody;
   Order last_order_ = Order::known;
   bool of_nothing_ = false;
   size_t unwritten_ = 0;
@@ -246,15 +281,39 @@ uint32_t Hazards::line_of(uint32_t source) {
   return known->second;
 }
 
+Ref Hazards::remember(Record record) {
+  if (records_.crowded())
+    records_.free_unused([&](auto&& used) {
+      for (const auto& memory : memories_) {
+        memory->shared.for_each_ref(used);
+        memory->tensor.for_each_ref(used);
+        for (const auto& [channel, ref] : memory->remote_uses) used(ref);
+      }
+      for (const auto& [word, ref] : weak_under_) used(ref);
+      for (const auto& [address, barrier] : barriers_) used(barrier.init);
+      for (const Doubtful& doubt : doubtful_) used(doubt.conflict.before);
+      for (Threads& threads : threads_) threads.records = {};
+    });
+  return records_.add(std::move(record));
+}
+
 /// The record of the running instruction in these lanes; add a lane where they go lane by lane.
 Ref Hazards::thread_record(Warp& warp, uint32_t lanes, Kind kind, bool lane_by_lane, bool strong, uint32_t bytes) {
   Threads& threads = threads_of(warp);
   const uint32_t source = cluster_.origin(warp).source;
+  const auto made = [&](uint32_t instruction, bool line) -> Threads::Made& {
+    const uint64_t what = uint64_t{instruction} << 16 | (uint64_t{bytes} & 0xFF) << 8 |
+                          static_cast<uint64_t>(kind) << 3 | uint64_t{strong} << 2 | uint64_t{lane_by_lane} << 1 |
+                          uint64_t{line};
+    Threads::Made& place = threads.records[what * 0x9E3779B97F4A7C15 >> 58];
+    if (place.what != what || place.time != threads.now || (!lane_by_lane && records_[place.ref].lanes != lanes))
+      place = {what, threads.now, kNobody};
+    return place;
+  };
+  if (const Ref ref = made(source, false).ref) return ref;
   // Copies of a line in an unrolled loop share a record.
-  const uint64_t key = uint64_t{line_of(source)} << 16 | (uint64_t{bytes} & 0xFF) << 8 |
-                       static_cast<uint64_t>(kind) << 2 | uint64_t{strong} << 1 | uint64_t{lane_by_lane};
-  const auto [place, fresh] = threads.records.try_emplace(key, kNobody);
-  if (!fresh && (lane_by_lane || records_[place->second].lanes == lanes)) return place->second;
+  Ref ref = made(line_of(source), true).ref;
+  if (ref) return made(source, false).ref = ref;
   Record record;
   record.kind = kind;
   record.lane_by_lane = lane_by_lane;
@@ -266,7 +325,8 @@ Ref Hazards::thread_record(Warp& warp, uint32_t lanes, Kind kind, bool lane_by_l
   record.warp = warp.index;
   record.source = source;
   record.released = last_release(threads, lanes);
-  return place->second = records_.add(std::move(record));
+  ref = remember(std::move(record));
+  return made(source, false).ref = made(line_of(source), true).ref = ref;
 }
 
 void Hazards::threads(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint32_t bytes, emu::Access access,
@@ -274,90 +334,106 @@ void Hazards::threads(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLan
   if (order & Instruction::kCopy) return;
   // Below the kernel's own memory lie the words of cooperative groups, which their library uses in its own ways.
   const uint32_t reserved = cluster_.grid.device.chip().shared_reserved_bytes;
-  for_lanes(lanes, [&](int lane) {
-    if (shared_offset(static_cast<uint32_t>(address[lane])) < reserved) lanes &= ~(1u << lane);
-  });
+  const uint64_t first_address = address[std::countr_zero(lanes)];
+  const uint32_t first_rank = shared_rank(static_cast<uint32_t>(first_address));
+  bool same_place = true;
+  uint32_t of_first_cta = 0;
+  for (uint32_t left = lanes; left; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    const auto place = static_cast<uint32_t>(address[lane]);
+    if (shared_offset(place) < reserved) {
+      lanes &= ~(1u << lane);
+      continue;
+    }
+    same_place &= address[lane] == first_address;
+    of_first_cta |= uint32_t{shared_rank(place) == first_rank} << lane;
+  }
   if (!lanes) return;
-  const bool strong = order & Instruction::kStrong;
+  const bool strong = order & Instruction::kStrong, writes = access != emu::Access::read;
   const Kind kind = access == emu::Access::read    ? Kind::load
                     : access == emu::Access::write ? Kind::store
                                                    : Kind::atomic;
-  const bool writes = access != emu::Access::read;
+  ThreadAccess now{warp, address, bytes, writes, strong, same_place && !writes, kNobody};
   // Lanes that read one place read it together.
-  bool same_place = !writes;
-  const uint64_t first_address = address[std::countr_zero(lanes)];
-  for_lanes(lanes, [&](int lane) { same_place = same_place && address[lane] == first_address; });
-  const Ref base = thread_record(warp, lanes, kind, !same_place, strong, bytes);
-  const Record now = records_[base];
-  const uint32_t together = warp.group->mask;
+  now.base = thread_record(warp, lanes, kind, !now.together, strong, bytes);
   if (strong && access != emu::Access::write) acquire_locations(warp, lanes, address, order);
-
-  const auto touch = [&](Sweep& sweep, Shadow& shadow, uint32_t offset, Ref ref) {
-    uint32_t begin = offset, end = offset + bytes;
-    if (begin % 4 == 0 && end % 4 == 0) {
-      if (writes)
-        shadow.write(begin / 4, bytes / 4, ref, sweep);
-      else
-        shadow.read(begin / 4, bytes / 4, ref, sweep);
-      return;
-    }
-    while (begin < end) {
-      const uint32_t word = begin / 4, stop = std::min(end, (word + 1) * 4);
-      const uint32_t mask = ((1u << (stop - word * 4)) - 1) & ~((1u << (begin - word * 4)) - 1);
-      if (writes)
-        shadow.write_part(word, mask, ref, sweep);
-      else
-        shadow.read_part(word, mask, ref, sweep);
-      begin = stop;
-    }
-  };
-  const auto one_cta = [&](uint32_t of_cta, uint32_t rank) {
-    if (strong && writes)
-      for_lanes(of_cta, [&](int lane) {
-        const size_t cell = shared_offset(static_cast<uint32_t>(address[lane])) / 4;
-        memories_[rank]->shared.writers(cell, [&](Ref writer) {
-          if (!records_[writer].strong) weak_under_[uint64_t{rank} << 32 | cell] = writer;
-        });
-      });
-    Cta& cta = *cluster_.ctas[rank];
-    Memory& memory = *memories_[rank];
-    Sweep sweep(*this, cta, false, now, together);
-    if (writes) sweep.lanes_write(address, of_cta, bytes, base);
-    for (const Lanes& part : threads_of(warp).classes) {
-      const uint32_t here = part.lanes & of_cta;
-      if (!here) continue;
-      if (same_place) {
-        sweep.as(here, part.view);
-        touch(sweep, memory.shared, shared_offset(static_cast<uint32_t>(first_address)), base);
-        continue;
-      }
-      for_lanes(here, [&](int lane) {
-        sweep.as(1u << lane, part.view);
-        touch(sweep, memory.shared, shared_offset(static_cast<uint32_t>(address[lane])), base | static_cast<Ref>(lane));
-      });
-    }
-    if (strong) look_under(sweep, warp, of_cta, address, rank);
-    if (sweep.of_nothing()) {
-      records_.at(base).of_nothing = true;
-      read_of_nothing(now, of_cta, cta, sweep.first_unwritten());
-    }
-    if (rank != warp.cta.rank) remote_use(now, base, cta, *snapshot(warp, of_cta));
-    if (sweep.clean()) return;
-    sweep.finish([&](uint32_t of, const Record& before, uint32_t before_lanes) {
-      each_class(warp, of, [&](Lanes& part) { repair(change(part), before, before_lanes); });
-    });
-  };
-  uint32_t left = lanes;
-  while (left) {
+  if (of_first_cta) threads(now, of_first_cta, first_rank);
+  for (uint32_t left = lanes & ~of_first_cta; left;) {
     const uint32_t rank = shared_rank(static_cast<uint32_t>(address[std::countr_zero(left)]));
     uint32_t of_cta = 0;
     for_lanes(left, [&](int lane) {
       if (shared_rank(static_cast<uint32_t>(address[lane])) == rank) of_cta |= 1u << lane;
     });
-    one_cta(of_cta, rank);
+    threads(now, of_cta, rank);
     left &= ~of_cta;
   }
-  if (strong && writes) release_locations(warp, lanes, address, order);
+  if (strong && writes) release_locations(warp, lanes, address, order, access != emu::Access::write);
+}
+
+/// Those of its lanes that access one CTA's memory.
+void Hazards::threads(const ThreadAccess& access, uint32_t lanes, uint32_t rank) {
+  const auto& [warp, address, bytes, writes, strong, together, base] = access;
+  Cta& cta = *cluster_.ctas[rank];
+  Shadow& shadow = memories_[rank]->shared;
+  const Record now = records_[base];
+  if (strong && writes)
+    for_lanes(lanes, [&](int lane) {
+      const size_t cell = shared_offset(static_cast<uint32_t>(address[lane])) / 4;
+      shadow.writers(cell, [&](Ref writer) {
+        if (!records_[writer].strong) weak_under_[uint64_t{rank} << 32 | cell] = writer;
+      });
+    });
+  Sweep sweep(*this, cta, false, now, warp.group->mask);
+  if (writes) sweep.lanes_write(address, lanes, bytes, base);
+  for (const Lanes& part : threads_of(warp).classes) {
+    const uint32_t here = part.lanes & lanes;
+    if (!here) continue;
+    if (together) {
+      sweep.as(here, part.view);
+      touch(sweep, shadow, writes, shared_offset(static_cast<uint32_t>(address[std::countr_zero(here)])), bytes, base);
+      continue;
+    }
+    sweep.as(here & -here, part.view);
+    for (uint32_t left = here; left; left &= left - 1) {
+      const auto lane = static_cast<uint32_t>(std::countr_zero(left));
+      const uint32_t begin = shared_offset(static_cast<uint32_t>(address[lane]));
+      const Ref by = base | lane;
+      if (bytes == 4 && begin % 4 == 0 &&
+          (writes ? shadow.write_known(begin / 4, by, sweep) : shadow.read_known(begin / 4, by, sweep)))
+        continue;
+      sweep.as(1u << lane, part.view);
+      touch(sweep, shadow, writes, begin, bytes, by);
+    }
+  }
+  if (strong) look_under(sweep, warp, lanes, address, rank);
+  if (sweep.of_nothing()) {
+    records_.at(base).of_nothing = true;
+    read_of_nothing(now, lanes, cta, sweep.first_unwritten());
+  }
+  if (rank != warp.cta.rank) remote_use(now, base, cta, *snapshot(warp, lanes));
+  sweep.finish([&](uint32_t of, const Record& before, uint32_t before_lanes) {
+    each_class(warp, of, [&](Lanes& part) { repair(change(part), before, before_lanes); });
+  });
+}
+
+/// Of bytes that may be parts of words.
+void Hazards::touch(Sweep& sweep, Shadow& shadow, bool writes, uint32_t begin, uint32_t bytes, Ref by) {
+  if ((begin | bytes) % 4 == 0) {
+    if (writes)
+      shadow.write(begin / 4, bytes / 4, by, sweep);
+    else
+      shadow.read(begin / 4, bytes / 4, by, sweep);
+    return;
+  }
+  for (const uint32_t end = begin + bytes; begin < end;) {
+    const uint32_t word = begin / 4, stop = std::min(end, (word + 1) * 4);
+    const uint32_t mask = ((1u << (stop - word * 4)) - 1) & ~((1u << (begin - word * 4)) - 1);
+    if (writes)
+      shadow.write_part(word, mask, by, sweep);
+    else
+      shadow.read_part(word, mask, by, sweep);
+    begin = stop;
+  }
 }
 
 /// Strong operations do not race with each other, but with plain writes: also with those that another strong operation
@@ -410,7 +486,7 @@ void Hazards::lane_writes(Warp& warp, int lane, uint32_t address, uint32_t bytes
 
 void Hazards::shared(Issued& operation, Kind kind, Cta& cta, std::span<const Bytes> ranges) {
   operation.record.kind = kind;
-  const Ref ref = records_.add(operation.record);
+  const Ref ref = remember(operation.record);
   const Record now = operation.record;
   Sweep sweep(*this, cta, false, now, now.lanes);
   sweep.as(now.lanes, operation.view);
@@ -434,7 +510,7 @@ void Hazards::shared(Issued& operation, Kind kind, Cta& cta, std::span<const Byt
 void Hazards::copied(Issued& operation, Cta& cta, std::span<const Bytes> by_lane) {
   operation.record.kind = Kind::copy;
   operation.record.lane_by_lane = true;
-  const Ref base = records_.add(operation.record);
+  const Ref base = remember(operation.record);
   const Record now = operation.record;
   Sweep sweep(*this, cta, false, now, now.lanes);
   Shadow& shadow = memories_[cta.rank]->shared;
@@ -457,7 +533,7 @@ void Hazards::repaired(Issued& operation, const Record& before, uint32_t before_
 
 void Hazards::tensor(Issued& operation, Kind kind, Cta& cta, std::span<const Cells> ranges) {
   operation.record.kind = kind;
-  const Ref ref = records_.add(operation.record);
+  const Ref ref = remember(operation.record);
   const Record now = operation.record;
   Sweep sweep(*this, cta, true, now, now.lanes);
   sweep.as(now.lanes, operation.view);

@@ -1,6 +1,7 @@
 #pragma once
 // Accesses to shared memory and tensor memory as the rules see them: who did what, and when it is known to be done.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -102,15 +103,24 @@ struct Record {
 using Ref = uint32_t;
 inline constexpr Ref kNobody = 0;
 inline constexpr uint32_t kLaneBits = 5;
+/// Of lane 0.
+constexpr Ref base_of(Ref ref) {
+  return ref & ~((Ref{1} << kLaneBits) - 1);
+}
 inline constexpr Ref kFlag = 1u << 31;  ///< in a State: an index into a table of its own
 
 class Records {
  public:
-  Records() : records_(1) {}
   /// The reference of lane 0; add a lane.
   Ref add(Record record) {
-    records_.push_back(std::move(record));
-    return static_cast<Ref>((records_.size() - 1) << kLaneBits);
+    if (free_.empty()) {
+      records_.push_back(std::move(record));
+      return static_cast<Ref>((records_.size() - 1) << kLaneBits);
+    }
+    const uint32_t place = free_.back();
+    free_.pop_back();
+    records_[place] = std::move(record);
+    return static_cast<Ref>(place << kLaneBits);
   }
   const Record& operator[](Ref ref) const { return records_[ref >> kLaneBits]; }
   Record& at(Ref ref) { return records_[ref >> kLaneBits]; }
@@ -120,8 +130,27 @@ class Records {
     return record.lane_by_lane ? 1u << (ref & 31) : record.lanes;
   }
 
+  /// Time to look for those that nobody refers to any more: they have doubled since the last time.
+  bool crowded() const { return free_.empty() && records_.size() >= limit_; }
+  /// Frees all but those that `for_each_used(f)` calls f(Ref) for.
+  template <class F>
+  void free_unused(F&& for_each_used) {
+    std::vector<bool> used(records_.size());
+    used[kNobody] = true;
+    for_each_used([&](Ref ref) { used[ref >> kLaneBits] = true; });
+    for (size_t i = used.size(); i-- > 0;) {
+      if (used[i]) continue;
+      records_[i] = {};
+      free_.push_back(static_cast<uint32_t>(i));
+    }
+    limit_ = std::max(kLimit, 2 * (records_.size() - free_.size()));
+  }
+
  private:
-  std::vector<Record> records_;
+  static constexpr size_t kLimit = 4096;
+  std::vector<Record> records_{1};
+  std::vector<uint32_t> free_;
+  size_t limit_ = kLimit;
 };
 
 }  // namespace emu::hazards

@@ -5,6 +5,7 @@ namespace emu::hazards {
 uint32_t Shadow::new_set() {
   if (free_sets_.empty()) {
     sets_.emplace_back();
+    places_.resize(sets_.size() * warps_);
     return static_cast<uint32_t>(sets_.size() - 1);
   }
   const uint32_t set = free_sets_.back();
@@ -18,8 +19,10 @@ void Shadow::split(State& state) {
     bytes[i] = state;
     // A set of readers belongs to one state.
     if (i > 0 && (state.read & kFlag)) {
-      bytes[i].read = kFlag | new_set();
-      sets_[bytes[i].read & ~kFlag] = sets_[state.read & ~kFlag];
+      const uint32_t from = state.read & ~kFlag, to = new_set();
+      bytes[i].read = kFlag | to;
+      sets_[to] = sets_[from];
+      std::copy_n(&place(from, 0), warps_, &place(to, 0));
     }
   }
   uint32_t split;

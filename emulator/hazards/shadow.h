@@ -17,14 +17,16 @@ namespace emu::hazards {
 
 class Shadow {
  public:
-  explicit Shadow(size_t cells) : cells_(cells) {}
-  size_t size() const { return cells_.size(); }
+  /// `warps` agents from `first_warp` on are those whose memory it is, or that most often come.
+  Shadow(size_t cells, Agent first_warp, uint32_t warps) : cells_(cells), first_warp_(first_warp), warps_(warps) {}
 
   /// `Judge`: before(Ref earlier, size_t cell), told of each earlier access that conflicts with this one in kind, says
   /// whether the two are ordered; all_before(Ref, lanes), whether those of several lanes certainly are; again(size_t
   /// cell), that another cell is in the state of the last one where not all were; unwritten(cell), that it reads what
-  /// nobody has written; replaces(Ref earlier, lanes), asked whether readers need not be remembered once this one is;
-  /// lanes(Ref).
+  /// nobody has written; replaces(Ref earlier, lanes), asked whether readers need not be remembered once this one is,
+  /// and surely_replaces(Ref earlier), which is cheap and may say no where it could say yes; known(Ref earlier), which
+  /// has answered yes before; lanes(Ref); warp(Ref); moment(Ref), the same for readers of which it makes no difference
+  /// which one of a lane is remembered.
   template <class Judge>
   void read(size_t first, size_t count, Ref by, Judge& judge) {
     for (size_t cell = first, end = first + count; cell < end;) {
@@ -64,6 +66,24 @@ class Shadow {
     }
   }
 
+  /// The same of one cell, if all that has been done to it is known to come before; else nothing.
+  template <class Judge>
+  bool read_known(size_t cell, Ref by, const Judge& judge) {
+    State& state = cells_[cell];
+    if (!judge.known(state.written)) return false;
+    if (state.read != kNobody && state.read != by && !judge.known(state.read)) return false;
+    state.read = by;
+    return true;
+  }
+  template <class Judge>
+  bool write_known(size_t cell, Ref by, const Judge& judge) {
+    State& state = cells_[cell];
+    if (state.written != kNobody && !judge.known(state.written)) return false;
+    if (state.read != kNobody && !judge.known(state.read)) return false;
+    state = {by, kNobody};
+    return true;
+  }
+
   /// Of some bytes of one word: bit i of `bytes` is byte i.
   template <class Judge>
   void read_part(size_t cell, uint32_t bytes, Ref by, Judge& judge) {
@@ -95,12 +115,33 @@ class Shadow {
       if (byte.written) f(byte.written);
   }
 
+  /// Calls f(Ref) for all that is remembered.
+  template <class F>
+  void for_each_ref(F&& f) const {
+    const auto of = [&](const State& state) {
+      f(state.written);
+      if (!(state.read & kFlag)) return f(state.read);
+      const uint32_t number = state.read & ~kFlag;
+      const Set& set = sets_[number];
+      for (uint32_t left = set.warps; left; left &= left - 1)
+        f(places_[size_t{number} * warps_ + static_cast<uint32_t>(std::countr_zero(left))].base);
+      for (const Readers& readers : set.others) f(readers.base);
+    };
+    State last;
+    for (const State& state : cells_) {
+      if (state == last) continue;
+      last = state;
+      if (state.written & kFlag)
+        for (const State& byte : splits_[state.written & ~kFlag]) of(byte);
+      else
+        of(state);
+    }
+  }
+
   /// As if nobody had ever been there.
   void forget(size_t first, size_t count) {
     for (size_t cell = first; cell < first + count; ++cell) cells_[cell] = {};
   }
-
-  bool written(size_t cell) const { return cells_[cell].written != kNobody; }
 
  private:
   struct State {
@@ -124,14 +165,18 @@ class Shadow {
     return i - cell;
   }
 
-  // Both say whether all was ordered.
-  /// Lanes of one record that have read a cell.
+  /// Lanes of one record that have read a cell, or of several of one moment.
   struct Readers {
-    Ref base;
-    uint32_t lanes;
+    Ref base = kNobody;
+    uint32_t lanes = 0;
   };
-  static Ref base_of(Ref ref) { return ref & ~((Ref{1} << kLaneBits) - 1); }
+  /// Who has read a cell, where it is more than one: a place for each warp's last moment, and others.
+  struct Set {
+    uint32_t warps = 0;  ///< whose places are taken
+    std::vector<Readers> others;
+  };
 
+  // Both say whether all was ordered.
   template <class Judge>
   bool read_one(State& state, size_t cell, Ref by, Judge& judge) {
     if (!state.written) judge.unwritten(cell);
@@ -139,23 +184,17 @@ class Shadow {
     if (state.read == kNobody || state.read == by) {
       state.read = by;
     } else if (!(state.read & kFlag)) {
-      const uint32_t lanes = judge.lanes(state.read);
-      if (judge.replaces(state.read, lanes)) {
+      if (judge.surely_replaces(state.read)) {
         state.read = by;
       } else {
-        const Readers earlier{base_of(state.read), lanes};
-        state.read = kFlag | new_set();
-        std::vector<Readers>& set = sets_[state.read & ~kFlag];
-        set.reserve(16);
-        set.push_back(earlier);
-        add(set, by, judge.lanes(by));
+        const Ref earlier = state.read;
+        const uint32_t set = new_set();
+        state.read = kFlag | set;
+        add(set, earlier, judge);
+        add(set, by, judge);
       }
     } else {
-      std::vector<Readers>& set = sets_[state.read & ~kFlag];
-      // Who need not be remembered is looked for where the set would grow: so a read costs the same however many read.
-      if (set.size() == set.capacity())
-        std::erase_if(set, [&](const Readers& earlier) { return judge.replaces(earlier.base, earlier.lanes); });
-      add(set, by, judge.lanes(by));
+      add(state.read & ~kFlag, by, judge);
     }
     return clean;
   }
@@ -164,19 +203,14 @@ class Shadow {
   bool write_one(State& state, size_t cell, Ref by, Judge& judge) {
     bool clean = true;
     if (state.read & kFlag) {
-      const uint32_t set = state.read & ~kFlag;
-      for (const Readers& readers : sets_[set]) {
-        if (judge.all_before(readers.base, readers.lanes)) continue;
-        if (std::has_single_bit(readers.lanes))
-          clean = judge.before(readers.base | static_cast<Ref>(std::countr_zero(readers.lanes)), cell) && clean;
-        else if (readers.lanes == judge.lanes(readers.base))
-          clean = judge.before(readers.base, cell) && clean;
-        else
-          for (uint32_t left = readers.lanes; left; left &= left - 1)
-            clean = judge.before(readers.base | static_cast<Ref>(std::countr_zero(left)), cell) && clean;
-      }
-      sets_[set].clear();
-      free_sets_.push_back(set);
+      const uint32_t number = state.read & ~kFlag;
+      Set& set = sets_[number];
+      for (uint32_t left = set.warps; left; left &= left - 1)
+        clean = before(place(number, static_cast<uint32_t>(std::countr_zero(left))), cell, judge) && clean;
+      for (const Readers& earlier : set.others) clean = before(earlier, cell, judge) && clean;
+      set.warps = 0;
+      set.others.clear();
+      free_sets_.push_back(number);
     } else if (state.read) {
       clean = judge.before(state.read, cell);
     }
@@ -186,13 +220,46 @@ class Shadow {
     return clean;
   }
 
-  static void add(std::vector<Readers>& set, Ref by, uint32_t lanes) {
-    for (Readers& readers : set)
-      if (readers.base == base_of(by)) {
-        readers.lanes |= lanes;
+  template <class Judge>
+  static bool before(const Readers& readers, size_t cell, Judge& judge) {
+    if (judge.all_before(readers.base, readers.lanes)) return true;
+    if (readers.lanes == judge.lanes(readers.base)) return judge.before(readers.base, cell);
+    bool clean = true;
+    for (uint32_t left = readers.lanes; left; left &= left - 1)
+      clean = judge.before(readers.base | static_cast<Ref>(std::countr_zero(left)), cell) && clean;
+    return clean;
+  }
+
+  Readers& place(uint32_t set, uint32_t warp) { return places_[size_t{set} * warps_ + warp]; }
+
+  template <class Judge>
+  void add(uint32_t number, Ref by, Judge& judge) {
+    Readers now{base_of(by), judge.lanes(by)};
+    Set& set = sets_[number];
+    const uint32_t warp = judge.warp(by) - first_warp_;
+    if (warp < warps_ && judge.moment(by)) {
+      Readers& last = place(number, warp);
+      if (!(set.warps >> warp & 1)) {
+        last = now;
+        set.warps |= 1u << warp;
         return;
       }
-    set.push_back({base_of(by), lanes});
+      if (last.base == now.base || judge.moment(last.base) == judge.moment(by)) {
+        last.lanes |= now.lanes;
+        return;
+      }
+      std::swap(last, now);
+      if (judge.replaces(now.base, now.lanes)) return;
+    }
+    for (Readers& readers : set.others)
+      if (readers.base == now.base) {
+        readers.lanes |= now.lanes;
+        return;
+      }
+    // Who need not be remembered is looked for where the set would grow: so a read costs the same however many read.
+    if (set.others.size() == set.others.capacity())
+      std::erase_if(set.others, [&](const Readers& earlier) { return judge.replaces(earlier.base, earlier.lanes); });
+    set.others.push_back(now);
   }
 
   void split(State& state);
@@ -200,7 +267,10 @@ class Shadow {
 
   std::vector<State> cells_;
   std::vector<std::array<State, 4>> splits_;
-  std::vector<std::vector<Readers>> sets_;
+  std::vector<Set> sets_;
+  std::vector<Readers> places_;  // by set and warp
+  const Agent first_warp_;
+  const uint32_t warps_;
   std::vector<uint32_t> free_splits_, free_sets_;
 };
 
