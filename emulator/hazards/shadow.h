@@ -70,7 +70,7 @@ class Shadow {
   template <class Judge>
   bool read_known(size_t cell, Ref by, const Judge& judge) {
     State& state = cells_[cell];
-    if (!judge.known(state.written)) return false;
+    if (state.written == kNobody || !judge.known(state.written)) return false;
     if (state.read != kNobody && state.read != by && !judge.known(state.read)) return false;
     state.read = by;
     return true;
