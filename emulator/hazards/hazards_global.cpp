@@ -72,8 +72,7 @@ Order Hazards::global_order(const GlobalShadow::Write& write, uint32_t lanes, co
     known = foreign->second.get();
   }
   const auto covers = [&](const Clock& clock) {
-    return before.asynchronous() ? clock.covers_lanes(before.channel, before.lanes, before.complete)
-                                 : clock.covers_lanes(before.issuer, lanes, before.issued);
+    return before.done_in(clock, before.asynchronous() ? before.lanes : lanes);
   };
   if (!covers(known->done)) {
     if (ours && !before.asynchronous() && before.issuer == now.issuer && !now.asynchronous()) return Order::warp_only;

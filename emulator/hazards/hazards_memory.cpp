@@ -85,8 +85,21 @@ class Hazards::Sweep {
   bool clean() const { return conflicts_.empty(); }
 
   /// Reports, and takes what was reported for ordered from now on: one missing wait is one finding.
+  void finish(Warp& warp) {
+    finish_with([&](uint32_t lanes, const Record& before, uint32_t before_lanes) {
+      hazards_.each_class(warp, lanes,
+                          [&](Lanes& part) { hazards_.repair(hazards_.change(part), before, before_lanes); });
+    });
+  }
+  void finish(Issued& operation) {
+    finish_with([&](uint32_t, const Record& before, uint32_t before_lanes) {
+      hazards_.repaired(operation, before, before_lanes);
+    });
+  }
+
+ private:
   template <class Repair>
-  void finish(Repair&& repaired) {
+  void finish_with(Repair&& repaired) {
     for (const Found& found : conflicts_) {
       const Record& before = hazards_.records_[found.conflict.before];
       // Two plain stores: whether they differ is known when this one has been done.
@@ -103,7 +116,6 @@ class Hazards::Sweep {
     conflicts_.clear();
   }
 
- private:
   struct Found {
     Conflict conflict;
     uint32_t lanes;
@@ -124,9 +136,7 @@ class Hazards::Sweep {
     const Record& record = hazards_.records_[ref];
     const bool generic = traits(now_.kind).proxy == Proxy::generic && record.kind != Kind::barrier_init &&
                          (traits(record.kind).proxy == Proxy::generic || record.asynchronous());
-    const bool known =
-        generic && (record.asynchronous() ? view_->done.covers_lanes(record.channel, kAllLanes, record.complete)
-                                          : view_->done.covers_lanes(record.issuer, kAllLanes, record.issued));
+    const bool known = generic && record.done_in(view_->done, kAllLanes);
     (known ? known_ : unknown_).place(ref) = base_of(ref);
     return known;
   }
@@ -236,21 +246,15 @@ Order Hazards::order(const Record& before, uint32_t before_lanes, const Record& 
     // What the warp does after an asynchronous operation's issue may come before the operation, whatever ran together.
     const bool ran_before = !now.asynchronous() || before.issued <= now.issued;
     if (!before.asynchronous() && own && ran_before && (before_lanes & ~together) == 0) return Order::warp_only;
-    const bool seen = before.asynchronous() ? view.seen.covers_lanes(before.channel, before_lanes, before.complete)
-                                            : view.seen.covers_lanes(before.issuer, before_lanes, before.issued);
-    if (!seen) return Order::none;
+    if (!before.done_in(view.seen, before_lanes)) return Order::none;
     const auto& fellows = threads_[now.issuer].classes;
     const bool by_fellow = std::any_of(fellows.begin(), fellows.end(), [&](const Lanes& part) {
-      return before.asynchronous() ? part.view->done.covers_lanes(before.channel, before_lanes, before.complete)
-                                   : part.view->done.covers_lanes(before.issuer, before_lanes, before.issued);
+      return before.done_in(part.view->done, before_lanes);
     });
     return own || by_fellow ? Order::warp_only : Order::weak;
   }
-  if (b.proxy == Proxy::generic && n.proxy == Proxy::async && b.writes) {
-    const bool fenced = before.asynchronous() ? view.fenced.covers_lanes(before.channel, before_lanes, before.complete)
-                                              : view.fenced.covers_lanes(before.issuer, before_lanes, before.issued);
-    if (!fenced) return Order::unfenced;
-  }
+  if (b.proxy == Proxy::generic && n.proxy == Proxy::async && b.writes && !before.done_in(view.fenced, before_lanes))
+    return Order::unfenced;
   const auto moves_data = [](Kind kind) { return kind != Kind::tensor_alloc && kind != Kind::tensor_dealloc; };
   if (b.proxy == Proxy::tensor && n.proxy == Proxy::tensor && !own && moves_data(before.kind) && moves_data(now.kind) &&
       !view.taken.covers_lanes(before.issuer, before_lanes, before.issued))
@@ -411,9 +415,7 @@ void Hazards::threads(const ThreadAccess& access, uint32_t lanes, uint32_t rank)
     read_of_nothing(now, lanes, cta, sweep.first_unwritten());
   }
   if (rank != warp.cta.rank) remote_use(now, base, cta, *snapshot(warp, lanes));
-  sweep.finish([&](uint32_t of, const Record& before, uint32_t before_lanes) {
-    each_class(warp, of, [&](Lanes& part) { repair(change(part), before, before_lanes); });
-  });
+  sweep.finish(warp);
 }
 
 /// Of bytes that may be parts of words.
@@ -465,9 +467,7 @@ void Hazards::warp_writes(Warp& warp, uint32_t address, uint32_t bytes, Kind kin
     sweep.as(part.lanes & warp.live, part.view);
     memories_[warp.cta.rank]->shared.write(shared_offset(address) / 4, bytes / 4, ref, sweep);
   }
-  sweep.finish([&](uint32_t of, const Record& before, uint32_t before_lanes) {
-    each_class(warp, of, [&](Lanes& part) { repair(change(part), before, before_lanes); });
-  });
+  sweep.finish(warp);
 }
 
 void Hazards::lane_writes(Warp& warp, int lane, uint32_t address, uint32_t bytes, Ref ref) {
@@ -479,9 +479,7 @@ void Hazards::lane_writes(Warp& warp, int lane, uint32_t address, uint32_t bytes
     memories_[shared_rank(address)]->shared.write(shared_offset(address) / 4, bytes / 4, ref, sweep);
     break;
   }
-  sweep.finish([&](uint32_t of, const Record& before, uint32_t before_lanes) {
-    each_class(warp, of, [&](Lanes& part) { repair(change(part), before, before_lanes); });
-  });
+  sweep.finish(warp);
 }
 
 void Hazards::shared(Issued& operation, Kind kind, Cta& cta, std::span<const Bytes> ranges) {
@@ -503,8 +501,7 @@ void Hazards::shared(Issued& operation, Kind kind, Cta& cta, std::span<const Byt
     if (traits(kind).proxy == Proxy::async) read_of_nothing(now, now.lanes, cta, sweep.first_unwritten());
   }
   if (cta.rank != now.cta_rank) remote_use(now, ref, cta, *operation.view);
-  sweep.finish(
-      [&](uint32_t, const Record& before, uint32_t before_lanes) { repaired(operation, before, before_lanes); });
+  sweep.finish(operation);
 }
 
 void Hazards::copied(Issued& operation, Cta& cta, std::span<const Bytes> by_lane) {
@@ -520,8 +517,7 @@ void Hazards::copied(Issued& operation, Cta& cta, std::span<const Bytes> by_lane
     shadow.write(range->offset / 4, range->bytes / 4, base | static_cast<Ref>(lane), sweep);
     ++range;
   });
-  sweep.finish(
-      [&](uint32_t, const Record& before, uint32_t before_lanes) { repaired(operation, before, before_lanes); });
+  sweep.finish(operation);
 }
 
 /// Its issuer has been told: what the thread does next is not reported for the same reason again.
@@ -551,8 +547,7 @@ void Hazards::tensor(Issued& operation, Kind kind, Cta& cta, std::span<const Cel
     if (traits(kind).proxy == Proxy::async) read_of_nothing(now, now.lanes, cta, sweep.first_unwritten());
   }
   if (cta.rank != now.cta_rank) remote_use(now, ref, cta, *operation.view);
-  sweep.finish(
-      [&](uint32_t, const Record& before, uint32_t before_lanes) { repaired(operation, before, before_lanes); });
+  sweep.finish(operation);
 }
 
 /// The allocation has a channel of its own: it is done when the instruction is, for the whole warp, and of a pair,
@@ -609,9 +604,7 @@ void Hazards::cta_exits(Cta& cta) {
     const Record& use = records_[ref];
     // A thread's arrive is over once something that the thread released after it is known.
     if (use.kind == Kind::barrier_use && memory.end.seen.covers_lanes(use.issuer, use.lanes, use.issued)) continue;
-    const bool known = use.asynchronous() ? memory.end.seen.covers_lanes(use.channel, use.lanes, use.complete)
-                                          : memory.end.seen.covers_lanes(use.issuer, use.lanes, use.issued);
-    if (known) continue;
+    if (use.done_in(memory.end.seen, use.lanes)) continue;
     report(Rule::peer_gone, use.kind == Kind::barrier_use ? Rank::rule : Rank::error,
            fmt::format("CTA {} of the cluster ends", cta.rank), {side(use, use.lanes)},
            use.asynchronous() ? how_it_completes(use) + " Nothing that the CTA waited for before its end says so."

@@ -97,6 +97,10 @@ struct Record {
   uint32_t signal = 0;                         ///< the mbarrier that it tells; 0: none
   std::shared_ptr<const View> view = nullptr;  ///< of asynchronous ones: what their issuer knew
   bool asynchronous() const { return channel != issuer; }
+  /// Is it known to be done, by these of its lanes?
+  bool done_in(const Clock& clock, uint32_t by) const {
+    return asynchronous() ? clock.covers_lanes(channel, by, complete) : clock.covers_lanes(issuer, by, issued);
+  }
 };
 
 /// An access by one lane (threads') or as a whole: index into the table, and the lane.

@@ -231,11 +231,11 @@ Flow execute_wait(Warp& warp, const Instruction& instruction) {
     if (over) done |= 1u << lane;
     add(over ? passed : waiting, address, parity, lane);
   });
-  if (cluster.hazards)
+  if (cluster.hazards) {
     for (const auto* list : {&passed, &waiting})
       for (const Waiting& wait : *list) cluster.hazards->used(warp, wait.lanes, wait.address);
-  if (cluster.hazards)
     for (const Waiting& wait : waiting) look_for_lag(warp, wait.address, wait.lanes, wait.parity);
+  }
   for (const Waiting& wait : passed) {
     cluster.mbarrier_passed(wait.address, warp, wait.lanes);
     if (cluster.hazards) cluster.hazards->passed(wait.address, warp, wait.lanes, instruction.order);
