@@ -142,6 +142,7 @@ class Records {
     std::vector<bool> used(records_.size());
     used[kNobody] = true;
     for_each_used([&](Ref ref) { used[ref >> kLaneBits] = true; });
+    free_.clear();
     for (size_t i = used.size(); i-- > 0;) {
       if (used[i]) continue;
       records_[i] = {};

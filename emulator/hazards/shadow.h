@@ -1,8 +1,8 @@
 #pragma once
 // The shadow of a memory: for each cell, who wrote it last and who has read it since.
 //
-// A cell is a 32-bit word of shared memory, or 16 lanes of a column of tensor memory. Words of which threads write
-// parts are split into their bytes.
+// A cell is a 32-bit word of shared memory, or 16 lanes of a column of tensor memory. Words of which threads read or
+// write parts are split into their bytes.
 
 #include <algorithm>
 #include <array>
@@ -68,7 +68,7 @@ class Shadow {
 
   /// The same of one cell, if all that has been done to it is known to come before; else nothing.
   template <class Judge>
-  bool read_known(size_t cell, Ref by, const Judge& judge) {
+  bool read_known(size_t cell, Ref by, Judge& judge) {
     State& state = cells_[cell];
     if (state.written == kNobody || !judge.known(state.written)) return false;
     if (state.read != kNobody && state.read != by && !judge.known(state.read)) return false;
@@ -76,7 +76,7 @@ class Shadow {
     return true;
   }
   template <class Judge>
-  bool write_known(size_t cell, Ref by, const Judge& judge) {
+  bool write_known(size_t cell, Ref by, Judge& judge) {
     State& state = cells_[cell];
     if (state.written != kNobody && !judge.known(state.written)) return false;
     if (state.read != kNobody && !judge.known(state.read)) return false;
@@ -88,10 +88,7 @@ class Shadow {
   template <class Judge>
   void read_part(size_t cell, uint32_t bytes, Ref by, Judge& judge) {
     State& state = cells_[cell];
-    if (!(state.written & kFlag)) {
-      read_one(state, cell, by, judge);
-      return;
-    }
+    if (!(state.written & kFlag)) split(state);
     for (uint32_t i = 0; i < 4; ++i)
       if (bytes >> i & 1) read_one(splits_[state.written & ~kFlag][i], cell, by, judge);
   }
