@@ -102,6 +102,9 @@ TEST_CASE("parts of a word are places of their own") {
                     high = lane_0("mov.u16 %h1, 8;\nst.shared.u16 [%r4+2], %h1;\n"), read = lane_0(kRead);
   CHECK(found(roles(low + "bar.sync 1;\n" + read, high + "bar.sync 1;\n")).empty());
   CHECK(found(roles(low + "bar.sync 1;\n" + read, "bar.sync 1;\n" + high)) == Names{"Error read-too-early"});
+  // Whoever wrote the whole word before.
+  const std::string read_low = lane_0("ld.shared.u16 %h2, [%r4];\nst.global.u16 [%d0], %h2;\n");
+  CHECK(found(roles(lane_0(kWrite) + "bar.sync 1;\n" + read_low, "bar.sync 1;\n" + high)).empty());
 }
 
 TEST_CASE("words of shared memory between lanes of a warp") {
