@@ -16,7 +16,7 @@ A page asks for it with a comment, and the fenced block, the table or the image 
     <!-- loop: step04_swizzle -->                                      ``` machine code from a stage's first MMA to the next
     <!-- instructions: step04_swizzle -->                              | what each of its instructions is for
     <!-- study: 128x256x512 -->                                        | what step04's study moves, by configuration
-    <!-- rules: all -->                                                | the hazard rules
+    <!-- rules: all -->, <!-- rules: faults -->                        | the hazard rules; what ends a launch
     <!-- museum: table -->                                             | the exhibits of tests/museum
     <!-- museum: clusters -->                                          all that is to be said of those of a theme, up to
                                                                        <!-- end -->
@@ -76,9 +76,16 @@ class Reports:
             self.bench.close()
 
 
-def rules(_):
-    """The hazard rules, as the emulator has them."""
-    listing = subprocess.run([str(build.FOLDER / "bin" / "isa_listing"), "rules"], check=True, stdout=subprocess.PIPE, text=True)
+def rules(asked):
+    """`all`: the hazard rules; `faults`: what the machine ends a launch for. As the emulator has them."""
+    names = {"all": "rules", "faults": "faults"}
+    if asked not in names:
+        raise Refusal(f"<!-- rules: {asked} -->: expected {' or '.join(names)}.")
+    listing = subprocess.run([str(build.FOLDER / "bin" / "isa_listing"), names[asked]], check=True, stdout=subprocess.PIPE, text=True)
+    if asked == "faults":
+        lines = [table_row("rule", "says", "sees"), table_row(*["---"] * 3)]
+        lines += [table_row(f"`{fault['id']}`", fault["title"], fault["sees"]) for fault in json.loads(listing.stdout)]
+        return "\n".join(lines) + "\n"
     lines = [table_row("rule", "rank", "sees", "cannot see", "fix", "source"), table_row(*["---"] * 6)]
     for rule in json.loads(listing.stdout):
         lines.append(table_row(f"`{rule['id']}`", rule["rank"].lower(), f"{rule['title']}: {rule['sees']}", rule["misses"],

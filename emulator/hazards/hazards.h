@@ -87,6 +87,8 @@ class Hazards {
   /// Ranges of addresses in global memory. `reduces`: atomically.
   void global_read(Issued& operation, Kind kind, std::span<const Bytes> ranges);
   void global_written(Issued& operation, Kind kind, bool reduces, std::span<const Bytes> ranges);
+  /// A call that both CTAs of a pair make together begins.
+  void pair_call(Warp& warp, const Cta& peer, const char* what);
   /// `peer`: the warp of the pair's other CTA that allocated with this one.
   void tensor_allocated(Warp& warp, uint32_t column, uint32_t columns, Warp* peer = nullptr);
   void tensor_freed(Warp& warp, uint32_t column, uint32_t columns);
@@ -229,8 +231,9 @@ class Hazards {
   void check_unused(Warp& warp, int lane, uint32_t address, const Barrier& known);
   /// What fences of these lanes have made ready to be handed over by something relaxed.
   void hand_over_fenced(const Warp& warp, uint32_t lanes, View& to) const;
-  bool comes_first(const Record& before, uint32_t before_lanes, const Record& now, uint32_t now_lanes,
-                   const View& view) const;
+  enum class First : uint8_t { before, now, unknown };
+  First comes_first(const Record& before, uint32_t before_lanes, const Record& now, uint32_t now_lanes,
+                    const View& view) const;
   Agent channel(ChannelKind kind, uint32_t cta_rank, uint32_t warp, uint32_t lane = 0, uint32_t barrier = 0);
   Barrier& barrier(uint32_t address);
   void learn(Warp& warp, uint32_t lanes, Agent channel, uint32_t time);
@@ -261,9 +264,10 @@ class Hazards {
 
   /// Cells as rows of `columns`: of shared memory there is one row.
   struct Where {
-    size_t cells = 0, first_row = ~size_t{0}, last_row = 0, first_column = ~size_t{0}, last_column = 0;
+    std::vector<size_t> cells;  // more than once where several lanes touched them
+    size_t first_row = ~size_t{0}, last_row = 0, first_column = ~size_t{0}, last_column = 0;
     void add(size_t cell, size_t columns) {
-      ++cells;
+      cells.push_back(cell);
       first_row = std::min(first_row, cell / columns);
       last_row = std::max(last_row, cell / columns);
       first_column = std::min(first_column, cell % columns);

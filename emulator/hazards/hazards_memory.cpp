@@ -526,6 +526,20 @@ void Hazards::check_started(const Record& record, Cta& cta, const View& view) {
     for (Lanes& part : threads.classes) change(part).seen.raise(start, 1);
 }
 
+void Hazards::pair_call(Warp& warp, const Cta& peer, const char* what) {
+  const Agent start = memories_[peer.rank]->start;
+  for (const Lanes& part : threads_of(warp).classes)
+    if ((part.lanes & warp.active) && part.view->seen.covers(start, 0, 1)) return;
+  const Record now = here(warp, warp.active);
+  if (told(Rule::peer_not_started, now.source, 0)) return;
+  Side call = side(now, now.lanes);
+  call.what = what;
+  told_[{Rule::peer_not_started, now.source, 0}] =
+      report(Rule::peer_not_started, Rank::rule,
+             fmt::format("CTA {} of the cluster, the other one of the pair", peer.rank), {call},
+             "Both CTAs of the pair make the call together. Nothing that this warp has waited for came from that CTA.");
+}
+
 void Hazards::cta_exits(Cta& cta) {
   if (cluster_.ctas.size() < 2) return;
   Memory& memory = *memories_[cta.rank];

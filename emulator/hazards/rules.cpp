@@ -102,9 +102,14 @@ const RuleTraits& traits(Rule rule) {
        "Lanes that saw phase n end and ask for the parity of n + 1 when n + 2 has ended as well",
        "lanes that wait for a barrier for the first time"},
       {"peer-not-started", Rank::error, "another CTA of the cluster used before it is known to run",
-       "a cluster barrier (barrier.cluster.arrive, .wait) before the first use of a peer's shared memory or barriers",
-       "CUDA C++ Programming Guide, Distributed Shared Memory",
-       "Shared memory, barriers or multicast of a CTA of the cluster from which nothing has come yet", ""},
+       "a cluster barrier (barrier.cluster.arrive, .wait) before the first use of a peer's shared memory or barriers, "
+       "and "
+       "before tcgen05.alloc.cta_group::2",
+       "CUDA C++ Programming Guide, Distributed Shared Memory; PTX ISA, tcgen05.alloc: .cta_group::2",
+       "Shared memory, barriers or multicast of a CTA of the cluster from which nothing has come yet. A rule where it "
+       "is a "
+       "`tcgen05.alloc` of a pair: the call waits for the other CTA by itself",
+       ""},
       {"peer-gone", Rank::error, "another CTA of the cluster used when it may have ended",
        "end no CTA while others may still use its shared memory, barriers or tensor memory: a cluster barrier before "
        "the end, or wait for their last signals",

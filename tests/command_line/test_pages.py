@@ -149,9 +149,9 @@ class Blocks(Refusals):
         begin = lines.index("### hopper_store_without_proxy_fence")
         self.assertEqual(lines[begin + 2], "**A tile written by threads is handed to TMA without a fence between the proxies.**")
         self.assertIn("+ fence_proxy_async_shared_cta();", lines[begin:])
-        self.assertIn("Told, under `earliest`:", lines[begin:])
+        self.assertIn("What `./ladder check` says of the broken twin, under `earliest`:", lines[begin:])
         lines = self.renewed("<!-- museum: table -->", "| old |\n")
-        self.assertEqual(lines[:2], ["| exhibit | what is wrong | what is told | chip |", "| --- | --- | --- | --- |"])
+        self.assertEqual(lines[:2], ["| exhibit | what is wrong | `./ladder check` says | right all the same, on a real chip |", "| --- | --- | --- | --- |"])
         self.assertIn("error: `proxy-fence`", next(line for line in lines if line.startswith("| [hopper_store_without_proxy_fence]")))
 
     def test_exhibits_without_an_end(self):

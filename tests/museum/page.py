@@ -126,7 +126,7 @@ def measured(name):
         return f"of {entry['runs']} runs " + ", ".join(f"{entry[kind]} {kind}" for kind in kinds)
     words = [entries["broken"].get("first_wrong", ""), *entries["broken"].get("errors", {})]
     first = f" ({'; '.join(filter(None, words))})" if any(words) else ""
-    return f"**On an H200**, *measured* on {record['recorded']}: {counts(entries['broken'])}{first}. Fixed: " \
+    return f"**On a real H200**, *measured* on {record['recorded']}: broken: {counts(entries['broken'])}{first}; fixed: " \
            f"{counts(entries['fixed'])}."
 
 
@@ -151,22 +151,20 @@ class Museum:
         return sorted(found, key=lambda exhibit: exhibit.chip != "h200")  # what runs on more machines first
 
     def table(self):
-        rows = ["| exhibit | what is wrong | what is told | chip |", "| --- | --- | --- | --- |"]
+        rows = ["| exhibit | what is wrong | `./ladder check` says | right all the same, on a real chip |",
+                "| --- | --- | --- | --- |"]
         for exhibit in (each for theme in museum.THEMES for each in self.of(theme)):
-            chip, (_, entries) = CHIPS[exhibit.chip], recorded(exhibit.name)
-            if entries:
-                chip += f": {entries['broken']['right']} of {entries['broken']['runs']} right"
-            cells = f"[{exhibit.name}](#{exhibit.name})", prose(exhibit.title).rstrip("."), self.told(exhibit), chip
+            _, entries = recorded(exhibit.name)
+            luck = f"{entries['broken']['right']} of {entries['broken']['runs']} runs" if entries else f"not tried on a {CHIPS[exhibit.chip]}"
+            cells = f"[{exhibit.name}](#{exhibit.name})", prose(exhibit.title).rstrip("."), self.told(exhibit), luck
             rows.append(f"| {' | '.join(cells)} |")
         return "\n".join(rows) + "\n"
 
     def told(self, exhibit):
-        """Its best name and how grave that is; of a fault, what it is."""
+        """Its best name and how grave that is."""
         best = exhibit.names[0]
         if exhibit.name in museum.NOT_SEEN:
             return "nothing yet"
-        if best in museum.FAULTS:
-            return f"stopped: {museum.FAULTS[best][0]}"
         ranks = [finding["rank"] for outcome in self.runs(exhibit).values() for finding in outcome.findings
                  if finding["rule"] == best]
         return f"{min(ranks, key=RANKS.index).lower()}: `{best}`"
@@ -176,7 +174,7 @@ class Museum:
         for schedule, outcome in self.runs(exhibit).items():
             if exhibit.names[0] in outcome.names:
                 texts = [text_of(one, [schedule]) for one in merged((schedule, finding) for finding in outcome.findings)]
-                return schedule, "\n".join([*texts, *(fault.rstrip() for fault in outcome.faults)]).split("\n")
+                return schedule, "\n".join(texts).split("\n")
         raise ValueError(f"nobody says {exhibit.names[0]} of {exhibit.name}")
 
     def section(self, exhibit):
@@ -184,12 +182,13 @@ class Museum:
         parts = [f"### {exhibit.name}", f"**{prose(exhibit.title)}**", f"*Symptom.* {prose(fields['Symptom'])}",
                  f"*Why.* {prose(fields['Why'])}", fenced(difference(exhibit), "diff")]
         if exhibit.name in museum.NOT_SEEN:
-            parts.append("Told: nothing yet.")
+            parts.append("`./ladder check` says nothing of it yet.")
         else:
             schedule, lines = self.report(exhibit)
-            parts += [f"Told, under `{schedule}`:", fenced(lines)]
+            parts += [f"What `./ladder check` says of the broken twin, under `{schedule}`:", fenced(lines)]
         parts += [f"*Fix.* {prose(fields['Fix'])}", f"*Rule.* {prose(fields['Rule'])}.",
-                  f"*The result*, on the emulated {CHIPS[exhibit.chip]}: {results(self.runs(exhibit))}.", measured(exhibit.name)]
+                  f"*The broken twin's result*, on the emulated {CHIPS[exhibit.chip]}: {results(self.runs(exhibit))}.",
+                  measured(exhibit.name)]
         return "\n\n".join(filter(None, parts)) + "\n"
 
     def __call__(self, asked):
