@@ -101,6 +101,14 @@ class Exhibit:
         return "h200" if self.name.startswith("hopper_") else "b200"
 
     @property
+    def executable(self):
+        return BUILD / "tests" / "museum" / self.name
+
+    @property
+    def environment(self):
+        return {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "lib"), "LADDER_CHIP": self.chip}
+
+    @property
     def expected(self):
         """Any of these must be told, under every schedule; the first says it best. `Expect: NAME, NAME of OBJECT; NAME`."""
         groups = []
@@ -157,10 +165,9 @@ class Exhibit:
         schedule, _, strict = schedule.partition(", ")
         with tempfile.TemporaryDirectory(prefix="ladder-museum-") as folder:
             path = Path(folder, "findings.json")
-            environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "lib"), "LADDER_CHIP": self.chip,
-                           "LADDER_SCHEDULE": schedule, "LADDER_STRICT": "1" if strict else "0",
+            environment = {**self.environment, "LADDER_SCHEDULE": schedule, "LADDER_STRICT": "1" if strict else "0",
                            "LADDER_THREADS": str(threads), "LADDER_CHECK": "1", "LADDER_CHECK_FILE": str(path)}
-            done = subprocess.run([BUILD / "tests" / "museum" / self.name, twin, *options], stdin=subprocess.DEVNULL,
+            done = subprocess.run([self.executable, twin, *options], stdin=subprocess.DEVNULL,
                                   capture_output=True, text=True, timeout=SECONDS, env=environment)
             found = json.loads(path.read_text())
         results = re.findall(r"^result: (.*)$", done.stdout, re.MULTILINE)

@@ -5,7 +5,7 @@ import json
 import re
 
 import museum
-from tools.check import RANKS, merged, text_of
+from tools.check import RANKS, Result, Subject, merged, text_of
 
 RECORD = museum.ROOT / "bench" / "museum_h200.json"  # of record_h200.py
 CHIPS = {"h200": "H200", "b200": "B200"}
@@ -124,7 +124,7 @@ def measured(name):
         if len(kinds) == 1:
             return f"all {entry['runs']} runs {kinds[0]}"
         return f"of {entry['runs']} runs " + ", ".join(f"{entry[kind]} {kind}" for kind in kinds)
-    words = [entries["broken"].get("first_wrong", ""), *entries["broken"].get("errors", {})]
+    words = [re.sub(r"^wrong \((.*)\)$", r"\1", entries["broken"].get("first_wrong", "")), *entries["broken"].get("errors", {})]
     first = f" ({'; '.join(filter(None, words))})" if any(words) else ""
     return f"**On a real H200**, *measured* on {record['recorded']}: broken: {counts(entries['broken'])}{first}; fixed: " \
            f"{counts(entries['fixed'])}."
@@ -144,7 +144,19 @@ class Museum:
     def runs(self, exhibit):
         if exhibit.name not in self.ran:
             self.ran[exhibit.name] = exhibit.runs("broken", museum.SCHEDULES, threads=1)
+            if "uninitialised" in exhibit.names:
+                self.follow_unwritten(exhibit)
         return self.ran[exhibit.name]
+
+    def follow_unwritten(self, exhibit):
+        """`./ladder check` runs it again with other contents of memory, and says whether that matters."""
+        subject = Subject(exhibit.name, [str(exhibit.executable), "broken"], exhibit.environment | {"LADDER_THREADS": "1"})
+        result = Result(subject, list(self.ran[exhibit.name]))
+        for schedule in result.schedules:
+            result.add(schedule, museum.SECONDS)
+        result.follow_unwritten(museum.SECONDS)
+        for schedule, outcome in self.ran[exhibit.name].items():
+            outcome.findings[:] = [finding for seen_under, finding in result.found if seen_under == schedule]
 
     def of(self, theme):
         found = [exhibit for exhibit in self.exhibits if exhibit.fields["Theme"] == theme]

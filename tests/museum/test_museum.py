@@ -189,8 +189,8 @@ class Page(unittest.TestCase):
             self.assertEqual(page.measured("hopper_x"), "")
             page.RECORD.write_text(json.dumps({"recorded": "2026-01-02", "exhibits": [broken, entry("fixed", right=200)]}))
             self.assertEqual(page.measured("hopper_x"),
-                             "**On a real H200**, *measured* on 2026-01-02: broken: of 200 runs 150 right, 48 wrong, 2 failed (wrong "
-                             "(1 of 2 values; first at 0: got 1, expected 2); cudaErrorLaunchFailure); fixed: all 200 runs right.")
+                             "**On a real H200**, *measured* on 2026-01-02: broken: of 200 runs 150 right, 48 wrong, 2 failed (1 of 2 "
+                             "values; first at 0: got 1, expected 2; cudaErrorLaunchFailure); fixed: all 200 runs right.")
             self.assertEqual(page.measured("hopper_y"), "")
 
     def test_every_theme_has_its_place(self):
