@@ -33,12 +33,12 @@ def places(side):
 
 def same_cause(known, one):
     """The same rule at the same places; or of two places one, as the emulator takes them together under one schedule."""
-    if any(known[part] != one[part] for part in ("rule", "kernel")) or len(known["sides"]) != len(one["sides"]):
+    if any(known[part] != one[part] for part in ("rule", "kernel")) or ends(known) != ends(one):
         return False
-    both = list(zip(known["sides"], one["sides"]))
     if ends(one):
-        return all(a["where"] == b["where"] for a, b in both)
-    if any(a["what"] != b["what"] for a, b in both):
+        return {side["where"] for side in known["sides"]} == {side["where"] for side in one["sides"]}
+    both = list(zip(known["sides"], one["sides"]))
+    if len(known["sides"]) != len(one["sides"]) or any(a["what"] != b["what"] for a, b in both):
         return False
     return all(places(a) & places(b) for a, b in both) or \
         len(both) == 2 and known["rank"] == one["rank"] and any(a["where"] == b["where"] for a, b in both)
@@ -53,7 +53,7 @@ def merged(found):
         if not known:
             known = {**one, "sides": [{**side, "also": []} for side in one["sides"]], "schedules": [], "count": 0, "consequences": 0}
             findings.append(known)
-        for side, other in zip(known["sides"], one["sides"]):
+        for side, other in () if ends(one) else zip(known["sides"], one["sides"]):
             side["also"] += [place for place in (other["where"], *other["also"]) if place not in places(side)]
         known["count"] += one["count"]
         known["consequences"] += one["consequences"]

@@ -261,7 +261,9 @@ class Merging(unittest.TestCase):
         """The same place is the same fault, whatever it waited for; behind the errors that may have brought it about."""
         def hang(line, what):
             return self.finding("hang", line, report="r", sides=[self.side(what, line)])
-        found = [("earliest", hang(3, "waits for full[0]")), ("latest", hang(3, "waits for full[1]")), ("latest", hang(4, "runs")),
+        both = hang(3, "waits for full[1]")
+        both["sides"] *= 2  # two CTAs stand there
+        found = [("earliest", hang(3, "waits for full[0]")), ("latest", both), ("latest", hang(4, "runs")),
                  ("latest", self.finding("a", 1))]
         self.assertEqual([(one["rule"], one["sides"][0]["where"].split()[0], one["schedules"]) for one in check.merged(found)],
                          [("a", "k.cu:1", ["latest"]), ("hang", "k.cu:3", ["earliest", "latest"]), ("hang", "k.cu:4", ["latest"])])
