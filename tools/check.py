@@ -62,6 +62,13 @@ def merged(found):
             known["schedules"].append(schedule)
     for known in findings:
         del known["schedule"]
+    # As the emulator leaves out, under one schedule, what concerns no other places than an error does.
+    for one in [one for one in findings if one["rank"] != "Error" and one["sides"]]:
+        for error in (error for error in findings if error["rank"] == "Error" and not ends(error) and error["kernel"] == one["kernel"]):
+            if set().union(*map(places, one["sides"])) <= set().union(*map(places, error["sides"])):
+                error["consequences"] += 1
+                findings.remove(one)
+                break
     return sorted(findings, key=lambda one: (RANKS.index(one["rank"]), ends(one), -len(one["schedules"])))
 
 

@@ -211,6 +211,7 @@ class Hazards {
     Shadow shared, tensor;
     View end;                          ///< what its threads knew when they exited
     std::map<Agent, Ref> remote_uses;  ///< by channel: the last by another CTA
+    std::map<Agent, Ref> loads;        ///< by channel: the CTA's own last one
     Agent start = 0;
   };
 
@@ -259,6 +260,8 @@ class Hazards {
   void check_initialised(Warp& warp, uint32_t lanes, uint32_t address, const Barrier& known);
   void use_of_peer(const Record& use, Cta& cta);
   void check_started(const Record& record, Cta& cta, const View& view);
+  /// Its CTA has ended, and did not know that the load was done.
+  void load_outlives(const Record& load);
   void acquire_locations(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint8_t order);
   void release_locations(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint8_t order);
 

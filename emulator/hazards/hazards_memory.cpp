@@ -426,7 +426,12 @@ void Hazards::shared(Issued& operation, Kind kind, Cta& cta, std::span<const Byt
     records_.at(ref).of_nothing = true;
     if (traits(kind).proxy == Proxy::async) read_of_nothing(now, now.lanes, cta, sweep.first_unwritten());
   }
-  if (cta.rank != now.cta_rank) remote_use(now, ref, cta, *operation.view);
+  if (cta.rank != now.cta_rank)
+    remote_use(now, ref, cta, *operation.view);
+  else if (kind == Kind::tma_load && cta.exited())
+    load_outlives(now);
+  else if (kind == Kind::tma_load)
+    memories_[cta.rank]->loads[now.channel] = ref;
   sweep.finish(
       [&](uint32_t, const Record& before, uint32_t before_lanes) { repaired(operation, before, before_lanes); });
 }
@@ -540,9 +545,20 @@ void Hazards::pair_call(Warp& warp, const Cta& peer, const char* what) {
              "Both CTAs of the pair make the call together. Nothing that this warp has waited for came from that CTA.");
 }
 
+void Hazards::load_outlives(const Record& load) {
+  if (told(Rule::bulk_load_wait, load.source, 0)) return;
+  told_[{Rule::bulk_load_wait, load.source, 0}] =
+      report(Rule::bulk_load_wait, Rank::rule, "", {side(load, load.lanes)},
+             how_it_completes(load) + " Nothing that a thread of the CTA waited for before its end says so.");
+}
+
 void Hazards::cta_exits(Cta& cta) {
-  if (cluster_.ctas.size() < 2) return;
   Memory& memory = *memories_[cta.rank];
+  for (const auto& [channel, ref] : memory.loads) {
+    const Record& load = records_[ref];
+    if (!memory.end.seen.covers_lanes(load.channel, load.lanes, load.complete)) load_outlives(load);
+  }
+  if (cluster_.ctas.size() < 2) return;
   for (const auto& [channel, ref] : memory.remote_uses) {
     const Record& use = records_[ref];
     // A thread's arrive is over once something that the thread released after it is known.

@@ -121,6 +121,15 @@ const RuleTraits& traits(Rule rule) {
        "cp.async.bulk.wait_group.read 0 in the thread that issued them before the CTA ends",
        "PTX ISA, cp.async.bulk.wait_group", "Threads that end without waiting for the sources of their bulk stores",
        "what the host or a later launch reads: a launch's end waits for all"},
+      {"bulk-load-wait", Rank::rule, "CTA ends while bulk loads into its shared memory are under way",
+       "wait for every load's mbarrier before the CTA ends, also for what was loaded ahead and is not needed",
+       "PTX ISA, cp.async.bulk: completion; CUDA C++ Programming Guide, Thread Block Clusters: shared memory lives as "
+       "long "
+       "as its CTA",
+       "TMA and bulk loads into the CTA's own shared memory of which no thread that ends knows that they are done: "
+       "what a "
+       "producer loaded ahead",
+       "loads by other CTAs: `peer-gone`"},
       {"commit-thread", Rank::note, "tcgen05.commit by a thread that has issued nothing to track",
        "the thread that issues the MMAs commits them: a commit tracks its own thread's operations alone",
        "PTX ISA, tcgen05.commit", "`tcgen05.commit` by a thread that has issued no MMA, copy or shift", ""},

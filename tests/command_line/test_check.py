@@ -232,11 +232,11 @@ class Merging(unittest.TestCase):
 
     def test_findings(self):
         found = [("earliest", self.finding("a", 1, rank="Rule")), ("earliest", self.finding("a", 2)),
-                 ("latest", self.finding("a", 1, count=3, consequences=1)), ("latest", self.finding("b", 1, rank="Note"))]
+                 ("latest", self.finding("a", 1, count=3, consequences=1)), ("latest", self.finding("b", 9, rank="Note"))]
         self.assertEqual([(one["rule"], one["sides"][0]["where"].split()[0], one["rank"], one["count"], one["consequences"], one["schedules"])
                           for one in check.merged(found)],
                          [("a", "k.cu:1", "Error", 4, 1, ["earliest", "latest"]), ("a", "k.cu:2", "Error", 1, 0, ["earliest"]),
-                          ("b", "k.cu:1", "Note", 1, 0, ["latest"])])
+                          ("b", "k.cu:9", "Note", 1, 0, ["latest"])])
 
     def test_lines_of_one_cause(self):
         """Each schedule may have met another of them first."""
@@ -256,6 +256,13 @@ class Merging(unittest.TestCase):
         self.assertEqual(check.also_text(elsewhere), "line 9, x.cu:4")
         # What came with the first schedule is left as it was.
         self.assertEqual(found[0][1]["sides"][0]["also"], ["k.cu:12 (in w.cuh:7)"])
+
+    def test_what_follows_from_an_error_of_another_schedule(self):
+        error = self.finding("a", 0, sides=[self.side("load", 5, 6), self.side("store", 1)])
+        rule = self.finding("b", 6, rank="Rule")
+        merged = check.merged([("earliest", error), ("latest", rule), ("latest", self.finding("b", 7, rank="Rule"))])
+        self.assertEqual([(one["rule"], one["consequences"], one["sides"][0]["where"].split()[0]) for one in merged],
+                         [("a", 1, "k.cu:5"), ("b", 0, "k.cu:7")])
 
     def test_what_ended_a_launch(self):
         """The same place is the same fault, whatever it waited for; behind the errors that may have brought it about."""

@@ -408,3 +408,12 @@ TEST_CASE("what ends a launch is found, too, and what is let pass is kept") {
   CHECK(passed["remarks"][0]["text"].get<std::string>().find("tcgen05.ld got NaN") != std::string::npos);
   CHECK(passed["remarks"][0]["count"] == 1);
 }
+
+TEST_CASE("the end of a CTA under its own bulk load") {
+  const std::string load =
+      "mbarrier.arrive.expect_tx.shared::cta.b64 %d5, [%r5], 16;\n"
+      "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r4], [%d0], 16, [%r5];\n";
+  CHECK(found(roles(lane_0(load), lane_0(wait("%r5", 0)))).empty());  // any thread of the CTA may wait
+  CHECK(found(roles(lane_0(load + wait("%r5", 0)), "")).empty());
+  CHECK(found(roles(lane_0(load), "")) == Names{"Rule bulk-load-wait"});
+}
