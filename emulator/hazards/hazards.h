@@ -87,8 +87,9 @@ class Hazards {
   /// Ranges of addresses in global memory. `reduces`: atomically.
   void global_read(Issued& operation, Kind kind, std::span<const Bytes> ranges);
   void global_written(Issued& operation, Kind kind, bool reduces, std::span<const Bytes> ranges);
-  /// A call that both CTAs of a pair make together begins.
-  void pair_call(Warp& warp, const Cta& peer, const char* what);
+  /// tcgen05.alloc or .dealloc of a pair begins, which both CTAs call.
+  void pair_allocates(Warp& warp, const Cta& peer);
+  void pair_frees(Warp& warp, const Cta& peer);
   /// `peer`: the warp of the pair's other CTA that allocated with this one.
   void tensor_allocated(Warp& warp, uint32_t column, uint32_t columns, Warp* peer = nullptr);
   void tensor_freed(Warp& warp, uint32_t column, uint32_t columns);
@@ -213,6 +214,8 @@ class Hazards {
     std::map<Agent, Ref> remote_uses;  ///< by channel: the last by another CTA
     std::map<Agent, Ref> loads;        ///< by channel: the CTA's own last one
     Agent start = 0;
+    Agent pair_allocator = 0;     ///< the warp that last called tcgen05.alloc for the pair,
+    uint32_t pair_allocated = 0;  ///< and its time then; 0: none has
   };
 
   Agent agent(const Warp& warp) const { return warp.cta.rank * warps_per_cta_ + warp.index; }
@@ -260,6 +263,7 @@ class Hazards {
   void check_initialised(Warp& warp, uint32_t lanes, uint32_t address, const Barrier& known);
   void use_of_peer(const Record& use, Cta& cta);
   void check_started(const Record& record, Cta& cta, const View& view);
+  void pair_finding(Warp& warp, const Cta& peer, Rule rule, const char* what, std::string explanation);
   /// Its CTA has ended, and did not know that the load was done.
   void load_outlives(const Record& load);
   void acquire_locations(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint8_t order);

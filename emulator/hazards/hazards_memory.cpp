@@ -531,18 +531,37 @@ void Hazards::check_started(const Record& record, Cta& cta, const View& view) {
     for (Lanes& part : threads.classes) change(part).seen.raise(start, 1);
 }
 
-void Hazards::pair_call(Warp& warp, const Cta& peer, const char* what) {
+void Hazards::pair_allocates(Warp& warp, const Cta& peer) {
+  Memory& own = *memories_[warp.cta.rank];
+  own.pair_allocator = agent(warp);
+  own.pair_allocated = threads_of(warp).now;
   const Agent start = memories_[peer.rank]->start;
   for (const Lanes& part : threads_of(warp).classes)
-    if ((part.lanes & warp.active) && part.view->seen.covers(start, 0, 1)) return;
+    if (part.view->seen.covers(start, 0, 1)) return;
+  pair_finding(
+      warp, peer, Rule::peer_not_started, "tcgen05.alloc",
+      "Both CTAs of the pair make the call together. Nothing that this warp has waited for came from that CTA.");
+}
+
+void Hazards::pair_frees(Warp& warp, const Cta& peer) {
+  const Memory& other = *memories_[peer.rank];
+  if (!other.pair_allocated) return;
+  // One that has ended has its columns, and a cluster barrier counts it as arrived.
+  if (!peer.warps[other.pair_allocator % warps_per_cta_]->live) return;
+  for (const Lanes& part : threads_of(warp).classes)
+    if (part.view->seen.covers(other.pair_allocator, 0, other.pair_allocated)) return;
+  pair_finding(warp, peer, Rule::pair_dealloc, "tcgen05.dealloc",
+               "Nothing that this warp has waited for came from that CTA after its tcgen05.alloc.");
+}
+
+void Hazards::pair_finding(Warp& warp, const Cta& peer, Rule rule, const char* what, std::string explanation) {
   const Record now = here(warp, warp.active);
-  if (told(Rule::peer_not_started, now.source, 0)) return;
+  if (told(rule, now.source, 0)) return;
   Side call = side(now, now.lanes);
   call.what = what;
-  told_[{Rule::peer_not_started, now.source, 0}] =
-      report(Rule::peer_not_started, Rank::rule,
-             fmt::format("CTA {} of the cluster, the other one of the pair", peer.rank), {call},
-             "Both CTAs of the pair make the call together. Nothing that this warp has waited for came from that CTA.");
+  told_[{rule, now.source, 0}] =
+      report(rule, Rank::rule, fmt::format("CTA {} of the cluster, the other one of the pair", peer.rank), {call},
+             std::move(explanation));
 }
 
 void Hazards::load_outlives(const Record& load) {

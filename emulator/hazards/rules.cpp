@@ -117,6 +117,13 @@ const RuleTraits& traits(Rule rule) {
        "A CTA that ends while a load, store, copy, MMA or arrive of another CTA on it is not known to be over. An "
        "arrive alone is a rule: an H200 drops it",
        "the CTA that ends first by luck, where it knows of the other's last access"},
+      {"pair-dealloc", Rank::rule, "tensor memory of a pair freed when the other CTA may not have it yet",
+       "a cluster barrier between tcgen05.alloc.cta_group::2 and tcgen05.dealloc.cta_group::2",
+       "PTX ISA, tcgen05: Issue Granularity; published: a B300 ends such a launch every time (cutlass 3435)",
+       "`tcgen05.dealloc` of a pair by a warp that has heard nothing of the other CTA since that one's "
+       "`tcgen05.alloc`: "
+       "the alloc may be done in one CTA earlier than in the other",
+       "where the warp that allocated there has ended by then"},
       {"bulk-store-wait", Rank::rule, "CTA ends while bulk stores still read its shared memory",
        "cp.async.bulk.wait_group.read 0 in the thread that issued them before the CTA ends",
        "PTX ISA, cp.async.bulk.wait_group", "Threads that end without waiting for the sources of their bulk stores",

@@ -87,8 +87,7 @@ Flow alloc_pair(Warp& warp, uint32_t columns, uint32_t address) {
   auto call = std::find_if(peer.pair_allocs.begin(), peer.pair_allocs.end(),
                            [&](const PairCall& c) { return !c.partner || c.partner == &warp; });
   const bool again = call != peer.pair_allocs.end() && call->partner;  // it has waited for columns
-  if (auto* const hazards = cta.cluster.hazards.get(); hazards && !again)
-    hazards->pair_call(warp, peer, "tcgen05.alloc");
+  if (auto* const hazards = cta.cluster.hazards.get(); hazards && !again) hazards->pair_allocates(warp, peer);
   if (call == peer.pair_allocs.end())
     return await_peer(warp, cta.pair_allocs, WaitKind::tensor_memory, columns, address);
   if (call->columns != columns)
@@ -151,6 +150,7 @@ void free_columns(Cta& cta, Warp& warp, uint32_t address, uint32_t columns) {
 Flow dealloc_pair(Warp& warp, uint32_t address, uint32_t columns) {
   Cta& cta = warp.cta;
   Cta& peer = peer_of(cta, "tcgen05.dealloc");
+  if (cta.cluster.hazards) cta.cluster.hazards->pair_frees(warp, peer);
   auto call = std::find_if(peer.pair_deallocs.begin(), peer.pair_deallocs.end(),
                            [&](const PairCall& c) { return c.address == address && c.columns == columns; });
   if (call == peer.pair_deallocs.end())

@@ -290,22 +290,24 @@ TEST_CASE("the end of a barrier") {
               "end:\n") == Names{"Rule barrier-reuse"});
 }
 
-TEST_CASE("a pair's tcgen05.alloc before the other CTA is known to run") {
-  const auto body = [](const std::string& before) {
+TEST_CASE("a pair's tcgen05.alloc and .dealloc, and what is known of the other CTA by then") {
+  const std::string meet = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+  const auto body = [&](const std::string& before, const std::string& between) {
     return kStart + before + "@!%p7 bra behind;\n" + R"(
     tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r7], 32;
     ld.shared.u32 %r10, [%r7];
-    tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r10, 32;
   behind:
-    ret;
-)";
+)" + between +
+           "@!%p7 bra end;\ntcgen05.dealloc.cta_group::2.sync.aligned.b32 %r10, 32;\nend:\nret;\n";
   };
   const probe::Shape pair{.grid = {2, 1, 1}, .block = {64, 1, 1}, .cluster = {2, 1, 1}};
-  const std::string meet = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
-  CHECK(found(body(meet), pair).empty());
+  CHECK(found(body(meet, meet), pair).empty());
   // PTX ISA: the issuing warp must make sure that the peer CTA has been launched.
-  CHECK(found(body(""), pair) == Names{"Rule peer-not-started"});
-  CHECK(kept(body(""), pair)["findings"][0]["count"] == 2);
+  CHECK(found(body("", meet), pair) == Names{"Rule peer-not-started"});
+  CHECK(kept(body("", meet), pair)["findings"][0]["count"] == 2);
+  // That it ran once says nothing of its alloc.
+  CHECK(found(body(meet, ""), pair) == Names{"Rule pair-dealloc"});
+  CHECK(found(body(meet, "bar.sync 0;\n"), pair) == Names{"Rule pair-dealloc"});
 }
 
 TEST_CASE("each word of a finding counts once, however many lanes touched it") {
