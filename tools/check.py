@@ -25,23 +25,56 @@ SCHEDULES = ("earliest", "latest", "random:1")
 RANKS = ("Error", "Rule", "Note")
 SHAPE = "300x520x328"  # ragged in all three, tiles that no cluster divides, a ring that goes round
 UNWRITTEN = "nothing has written"
-REMARK = re.compile(r"^========= Emulated \w+: note: (.*?)(?: \(\d+ times\))?$", re.MULTILINE)
+
+
+def places(side):
+    return {side["where"], *side["also"]}
+
+
+def same_cause(known, one):
+    """The same rule at the same places; or of two places one, as the emulator takes them together under one schedule."""
+    if any(known[part] != one[part] for part in ("rule", "kernel")) or ends(known) != ends(one):
+        return False
+    if ends(one):
+        return {side["where"] for side in known["sides"]} == {side["where"] for side in one["sides"]}
+    both = list(zip(known["sides"], one["sides"]))
+    if len(known["sides"]) != len(one["sides"]) or any(a["what"] != b["what"] for a, b in both):
+        return False
+    return all(places(a) & places(b) for a, b in both) or \
+        len(both) == 2 and known["rank"] == one["rank"] and any(a["where"] == b["where"] for a, b in both)
 
 
 def merged(found):
-    """One finding for the same rule at the same places, whatever schedules saw it. The gravest first, and what most saw."""
-    findings = {}
+    """One finding for the same rule at the same places, whatever schedules saw it. The gravest first, and what most saw; what
+    ended the launch after what may have brought it about."""
+    findings = []
     for schedule, one in found:
-        key = (one["rule"], one["kernel"], tuple((side["what"], side["where"]) for side in one["sides"]))
-        known = findings.setdefault(key, {**one, "schedules": [], "count": 0, "consequences": 0})
+        known = next((known for known in findings if same_cause(known, one)), None)
+        if not known:
+            known = {**one, "sides": [{**side, "also": []} for side in one["sides"]], "schedules": [], "count": 0, "consequences": 0}
+            findings.append(known)
+        for side, other in () if ends(one) else zip(known["sides"], one["sides"]):
+            side["also"] += [place for place in (other["where"], *other["also"]) if place not in places(side)]
         known["count"] += one["count"]
         known["consequences"] += one["consequences"]
         known["rank"] = min(known["rank"], one["rank"], key=RANKS.index)
         if schedule not in known["schedules"]:
             known["schedules"].append(schedule)
-    for known in findings.values():
+    for known in findings:
         del known["schedule"]
-    return sorted(findings.values(), key=lambda one: (RANKS.index(one["rank"]), -len(one["schedules"])))
+    # As the emulator leaves out, under one schedule, what concerns no other places than an error does.
+    for one in [one for one in findings if one["rank"] != "Error" and one["sides"]]:
+        for error in (error for error in findings if error["rank"] == "Error" and not ends(error) and error["kernel"] == one["kernel"]):
+            if set().union(*map(places, one["sides"])) <= set().union(*map(places, error["sides"])):
+                error["consequences"] += 1
+                findings.remove(one)
+                break
+    return sorted(findings, key=lambda one: (RANKS.index(one["rank"]), ends(one), -len(one["schedules"])))
+
+
+def ends(finding):
+    """It ended the launch, and the machine has a report of its own."""
+    return "report" in finding
 
 
 def first_of(texts):
@@ -58,13 +91,24 @@ def only_under(seen_under, schedules):
     return [] if len(seen_under) == len(schedules) else [f"only under {', '.join(seen_under)}"]
 
 
+def also_text(side):
+    """`line 12, 15`: those in the same file by their lines alone."""
+    file = side["where"].split(":")[0] + ":"
+    found = [place.split(" (")[0] for place in side["also"]]
+    lines = sorted((place.removeprefix(file) for place in found if place.startswith(file)), key=lambda line: (len(line), line))
+    return ", ".join([*(["line " + ", ".join(lines)] if lines else []), *(place for place in found if not place.startswith(file))])
+
+
 def text_of(finding, schedules):
     """As the emulator writes it, and what the schedules make of it."""
+    if ends(finding):
+        return "\n".join([finding["report"].rstrip(), *(f"=========     {words}" for words in only_under(finding["schedules"], schedules))])
     lines = [f"========= {finding['rank']}: {finding['kernel']}: {finding['title']} [{finding['rule']}]"]
     if finding["object"]:
         lines.append(f"=========     {finding['object']}")
     for side in finding["sides"]:
         lines += [f"=========     {side['what']} at {side['where']}", f"=========         by {side['who']}: {side['instruction']}"]
+        lines += [f"=========         also: {also_text(side)}"] if side["also"] else []
     if finding["explanation"]:
         lines.append(f"=========     {finding['explanation']}")
     lines += [f"=========     fix: {finding['fix']}", f"=========     rule: {finding['source']}"]
@@ -83,7 +127,7 @@ class Subject:
         self.name, self.command, self.environment = name, command, environment
 
     def run(self, schedule, timeout, other_fill=False):
-        """(how it failed or None, what the rules found or None where no kernel ran, what it said)."""
+        """(how it failed or None, what was found or None where no kernel ran)."""
         with tempfile.TemporaryDirectory(prefix="ladder-check-") as folder:
             path = Path(folder, "findings.json")
             variables = {**self.environment, "LADDER_CHECK": "1", "LADDER_CHECK_FILE": str(path), "LADDER_SCHEDULE": schedule}
@@ -110,7 +154,7 @@ class Subject:
                 report = json.loads(path.read_text())
             except (OSError, ValueError):  # it launched nothing, or died
                 report = None
-            return failure, report, said
+            return failure, report
 
 
 def rung_subject(name, variant, shape, options):
@@ -179,20 +223,23 @@ class Result:
 
     def __init__(self, subject, schedules):
         self.subject, self.schedules, self.seconds = subject, schedules, 0
-        self.found, self.failures, self.faults, self.remarks, self.launched = [], [], [], [], False
+        self.found, self.failures, self.remarks, self.launched = [], [], [], False
         self.outputs = None  # fingerprints of what each launch wrote, under the first schedule
 
     def add(self, schedule, timeout):
         begin = time.monotonic()
-        failure, report, said = self.subject.run(schedule, timeout)
+        failure, report = self.subject.run(schedule, timeout)
         self.seconds += time.monotonic() - begin
         self.launched |= report is not None
         if self.outputs is None:
             self.outputs = (report or {}).get("outputs", [])
         self.found += [(schedule, one) for one in (report or {}).get("findings", [])]
-        self.faults += [(schedule, fault.rstrip()) for fault in (report or {}).get("faults", [])]
-        self.remarks += [(schedule, remark) for remark in REMARK.findall(said)]
+        self.remarks += [(schedule, remark["text"]) for remark in (report or {}).get("remarks", [])]
         self.failures += [(schedule, failure)] if failure else []
+
+    @property
+    def ended(self):
+        return any(ends(one) for _, one in self.found)
 
     @property
     def reads_unwritten(self):
@@ -228,25 +275,23 @@ class Result:
 
     def good(self, strict):
         counts = self.counts
-        return self.launched and not (counts["Error"] or self.faults or self.failures or (strict and counts["Rule"]))
+        return self.launched and not (counts["Error"] or self.failures or (strict and counts["Rule"]))
 
     @property
     def clean(self):
-        return self.launched and not (self.failures or self.faults or any(self.counts.values()))
+        return self.launched and not (self.failures or any(self.counts.values()))
 
     @property
     def verdict(self):
         if self.clean:
             return "clean"
         words = [plural(count, rank.lower()) for rank, count in self.counts.items() if count]
-        words += ["stopped by the emulator"] if self.faults else ["failed"] if self.failures else []
+        words += ["stopped by the emulator"] if self.ended else ["failed"] if self.failures else []
         return ", ".join(words if self.launched or words else ["no kernel ran, nothing was checked"])
 
     def lines(self):
         """All there is to say below the verdict."""
         yield from (text_of(finding, self.schedules) for finding in merged(self.found))
-        for text, seen_under in first_of(self.faults):
-            yield "\n".join([text, *(f"=========     {words}" for words in only_under(seen_under, self.schedules))])
         for text, seen_under in first_of(self.remarks):
             yield f"========= Note: {text}{''.join(f'; {words}' for words in only_under(seen_under, self.schedules))}"
         for text, seen_under in first_of(self.failures):
@@ -256,7 +301,7 @@ class Result:
         def listed(texts, name):
             return [{name: text, "schedules": seen_under} for text, seen_under in first_of(texts)]
         return {"subject": self.subject.name, "schedules": self.schedules, "findings": merged(self.found),
-                "faults": listed(self.faults, "report"), "remarks": listed(self.remarks, "text"),
+                "remarks": listed(self.remarks, "text"),
                 "failures": listed(self.failures, "how"), "good": self.good(strict)}
 
 
@@ -290,7 +335,7 @@ def command(arguments):
             if len(work) > 1 or progress.terminal:
                 progress.step(f"{subject.name} under {schedule}")
             result.add(schedule, options.timeout)
-        if result.reads_unwritten and not result.faults:
+        if result.reads_unwritten and not result.ended:
             result.follow_unwritten(options.timeout)
         progress.end()
         results.append(result)

@@ -16,7 +16,8 @@ A page asks for it with a comment, and the fenced block, the table or the image 
     <!-- loop: step04_swizzle -->                                      ``` machine code from a stage's first MMA to the next
     <!-- instructions: step04_swizzle -->                              | what each of its instructions is for
     <!-- study: 128x256x512 -->                                        | what step04's study moves, by configuration
-    <!-- rules: all -->                                                | the hazard rules
+    <!-- rules: all -->, <!-- rules: faults -->                        | the hazard rules; what ends a launch
+    <!-- check: step03_warpspec, no wait for tile_empty -->            inside a table's cell: what `ladder check` says
     <!-- museum: table -->                                             | the exhibits of tests/museum
     <!-- museum: clusters -->                                          all that is to be said of those of a theme, up to
                                                                        <!-- end -->
@@ -30,6 +31,7 @@ import subprocess
 import sys
 
 from tools import build, instructions, sass, toolkit, trace_picture
+from tools.check import SCHEDULES
 from tools.rung import SHOWN_SCHEDULE, Case, execute, rung_and_variant
 from tools.terminal import Refusal, note
 from tools.timeline import VIRTUAL_TIME
@@ -44,25 +46,32 @@ def table_row(*cells):
     return f"| {' | '.join(cells)} |"
 
 
+MOST_RULES = 3  # in a cell
+
+
 class Reports:
     """rung, mutant's name, schedule[, checked][, N lines]: the emulator's report, or where it has none the rung's on a wrong result."""
 
     def __init__(self):
         self.bench = None  # made for the first report
 
-    def __call__(self, asked):
-        words = re.fullmatch(r"(\w+), (.+?), (earliest|latest|random:\d+)(, checked)?(?:, (\d+) lines)?", asked)
-        if not words:
-            raise Refusal(f"<!-- report: {asked} -->: expected a rung, a mutant's name, a schedule and perhaps `N lines`.")
+    def mutant(self, rung, name):
         sys.path.insert(0, str(build.ROOT / "tests" / "mutants"))
         from bench import Bench
         from catalogue import MUTANTS
-        rung, name, schedule, checked, count = words.groups()
         found = [mutant for mutant in MUTANTS if (mutant.rung, mutant.name) == (rung, name)]
         if not found:
             raise Refusal(f"no mutant '{name}' of {rung}: python3 tests/mutants/show.py lists them")
         self.bench = self.bench or Bench()
-        text = self.bench.run(found[0], [schedule], rules=bool(checked))[schedule].text
+        return found[0]
+
+    def __call__(self, asked):
+        words = re.fullmatch(r"(\w+), (.+?), (earliest|latest|random:\d+)(, checked)?(?:, (\d+) lines)?", asked)
+        if not words:
+            raise Refusal(f"<!-- report: {asked} -->: expected a rung, a mutant's name, a schedule and perhaps `N lines`.")
+        rung, name, schedule, checked, count = words.groups()
+        mutant = self.mutant(rung, name)
+        text = self.bench.run(mutant, [schedule], rules=bool(checked))[schedule].text
         lines = [line for line in text.split("\n") if line.startswith("=========")]
         if not lines:
             wrong = re.search(r"^  check .*?(?=\n  \w)", text, re.MULTILINE | re.DOTALL)
@@ -71,14 +80,51 @@ class Reports:
             lines = wrong[0].split("\n")
         return fenced(lines[:int(count)] if count else lines)
 
+    def check(self, asked):
+        """rung, mutant's name: the cell of a table that says what `./ladder check` finds."""
+        rung, _, name = asked.partition(", ")
+        mutant, told = self.mutant(rung, name), {}
+        for finding in self.bench.found(mutant, SCHEDULES):
+            told.setdefault(finding["rule"], finding)  # each rule once, by its gravest
+        parts = [part_of_cell(finding, rung) for finding in told.values()]
+        return "; ".join(parts[:MOST_RULES] + (["and more"] if len(parts) > MOST_RULES else [])) or "nothing"
+
     def close(self):
         if self.bench:
             self.bench.close()
 
 
-def rules(_):
-    """The hazard rules, as the emulator has them."""
-    listing = subprocess.run([str(build.FOLDER / "bin" / "isa_listing"), "rules"], check=True, stdout=subprocess.PIPE, text=True)
+BEFORE_IT_IS_DONE = ("read-too-early", "overwrite-too-early")
+
+
+def part_of_cell(finding, rung):
+    """`overwrite-too-early`: TMA load at 86, 87 before tcgen05.mma at 91 is done. A rule's rank stands before it where it is no
+    error, and schedules behind it where not all show it."""
+    def lines(*sides):
+        return "at " + ", ".join(map(str, sorted({int(number) for side in sides for place in (side["where"], *side["also"])
+                                                  for number in re.findall(rf"\b{rung}/blackwell\.cu:(\d+)", place)})))
+    text = f"{'' if finding['rank'] == 'Error' else finding['rank'].lower() + ' '}`{finding['rule']}`"
+    sides = finding["sides"]
+    if "report" in finding or len(sides) == 1:
+        text += " " + lines(*sides)
+    else:
+        between, after = (" before ", " is done") if finding["rule"] in BEFORE_IT_IS_DONE else (" and ", "")
+        text += ": " + between.join(f"{side['what']} {lines(side)}" for side in sides) + after
+    if len(finding["schedules"]) < len(SCHEDULES):
+        text += f" ({', '.join(f'`{each}`' for each in finding['schedules'])})"
+    return text
+
+
+def rules(asked):
+    """`all`: the hazard rules; `faults`: what the machine ends a launch for. As the emulator has them."""
+    names = {"all": "rules", "faults": "faults"}
+    if asked not in names:
+        raise Refusal(f"<!-- rules: {asked} -->: expected {' or '.join(names)}.")
+    listing = subprocess.run([str(build.FOLDER / "bin" / "isa_listing"), names[asked]], check=True, stdout=subprocess.PIPE, text=True)
+    if asked == "faults":
+        lines = [table_row("rule", "says", "sees"), table_row(*["---"] * 3)]
+        lines += [table_row(f"`{fault['id']}`", fault["title"], fault["sees"]) for fault in json.loads(listing.stdout)]
+        return "\n".join(lines) + "\n"
     lines = [table_row("rule", "rank", "sees", "cannot see", "fix", "source"), table_row(*["---"] * 6)]
     for rule in json.loads(listing.stdout):
         lines.append(table_row(f"`{rule['id']}`", rule["rank"].lower(), f"{rule['title']}: {rule['sees']}", rule["misses"],

@@ -14,6 +14,7 @@ from tools.terminal import Parser, Refusal, note, say
 DOCS = build.ROOT / "docs"
 ASKED = re.compile(r"^<!-- (report|diff|counters|layout|orders|timeline|loop|instructions|study|museum|rules): (.*?) -->\n", re.MULTILINE)
 BLOCK = re.compile(r"\n?(?:```\w*\n(?:.*?\n)??```\n|(?:\|[^\n]*\n)+|!\[[^\n]*\n|(?:(?!<!-- )[^\n]*\n)*?<!-- end -->\n)", re.DOTALL)
+CELL = re.compile(r"(?<=\| )(<!-- check: (.*?) -->)[^|\n]*(?= \|$)", re.MULTILINE)
 
 
 def stale_pictures(folder, pictures, write):
@@ -35,7 +36,8 @@ def renewed(text, kinds):
         new = kinds[comment[1]](comment[2])
         pieces += [text[at:comment.end()], old[0] if new is None else new]
         at = old.end()
-    return "".join(pieces) + text[at:]
+    text = "".join(pieces) + text[at:]
+    return CELL.sub(lambda cell: f"{cell[1]} {kinds['check'](cell[2])}", text)
 
 
 def command(arguments):
@@ -49,7 +51,8 @@ def command(arguments):
     build.build(quiet=True, target="pages")
     reports, machine_code = Reports(), MachineCode()
     kinds = {"report": reports, "diff": difference, "counters": counters, "layout": layout, "orders": orders, "study": study,
-             "loop": machine_code.loop, "instructions": machine_code.instructions, "museum": Museum(), "rules": rules}
+             "loop": machine_code.loop, "instructions": machine_code.instructions, "museum": Museum(), "rules": rules,
+             "check": reports.check}
     stale = []
     try:
         for page in options.pages or sorted(DOCS.glob("*.md")):

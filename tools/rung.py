@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tools import build
@@ -37,7 +37,7 @@ class Case:
     on: str = "b200"
     schedule: str = ""     # "": the emulator's default
     threads: int = 0       # 0: one a core
-    rules: bool = False    # held to the hazard rules: what they find is said on stderr
+    rules: bool = False    # held to the hazard rules: what they find is said on stderr, and kept
     strict: bool = False   # registers of a tcgen05.ld hold poison until tcgen05.wait::ld
 
     @property
@@ -95,6 +95,7 @@ class Outcome:
     seconds: float = 0.0               # the whole process, wall clock
     peak_bytes: int = 0                # of memory
     trace: bytes = b""
+    findings: list = field(default_factory=list)  # of the hazard rules, as LADDER_CHECK_FILE has them
 
     @property
     def counters(self):
@@ -114,7 +115,7 @@ class Outcome:
 def execute(case, check=True, out=None, trace=False, timeout=600, program=None):
     """Runs a case and waits for it. `out`: where to write D as .npy. `program`: the executable, if not the rung's own."""
     with tempfile.TemporaryDirectory(prefix="ladder-") as folder:
-        files = {name: Path(folder, name) for name in ("report.json", "trace", "text")}
+        files = {name: Path(folder, name) for name in ("report.json", "trace", "text", "findings.json")}
         command = [str(program or build.rung(case.rung)), *case.options(), "--json"]
         command += ["--check"] if check else []
         command += ["--out", str(out)] if out else []
@@ -122,6 +123,8 @@ def execute(case, check=True, out=None, trace=False, timeout=600, program=None):
         environment.pop("LADDER_COUNTERS", None)  # the report brings them
         if trace:
             environment["LADDER_TRACE"] = str(files["trace"])
+        if case.rules:
+            environment["LADDER_CHECK_FILE"] = str(files["findings.json"])
         begin = time.monotonic()
         with open(files["report.json"], "wb") as report, open(files["text"], "wb") as text:
             process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=report, stderr=text)
@@ -133,6 +136,8 @@ def execute(case, check=True, out=None, trace=False, timeout=600, program=None):
         outcome = Outcome(status, _json(files["report.json"]), said, time.monotonic() - begin, peak)
         if trace and files["trace"].exists():
             outcome.trace = files["trace"].read_bytes()
+        if case.rules:
+            outcome.findings = _json(files["findings.json"]).get("findings", [])
         return outcome
 
 

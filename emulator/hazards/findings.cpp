@@ -8,26 +8,71 @@
 namespace emu::hazards {
 namespace {
 
-bool same_places(const Finding& a, const Finding& b) {
-  return std::equal(a.sides.begin(), a.sides.end(), b.sides.begin(), b.sides.end(),
-                    [](const Side& x, const Side& y) { return x.where == y.where && x.what == y.what; });
+bool is_at(const Side& side, const std::string& where) {
+  return side.where == where || std::ranges::find(side.also, where) != side.also.end();
+}
+
+/// At the same places; or, where it may grow, with one of two sides at the same place and the other at a new one, which
+/// `known` takes in.
+bool takes_in(Finding& known, const Finding& finding, bool may_grow) {
+  if (known.rule != finding.rule || known.sides.size() != finding.sides.size()) return false;
+  size_t there = 0, same = 0;
+  for (size_t i = 0; i < known.sides.size(); ++i) {
+    if (known.sides[i].what != finding.sides[i].what) return false;
+    there += is_at(known.sides[i], finding.sides[i].where);
+    same += known.sides[i].where == finding.sides[i].where;
+  }
+  if (there == known.sides.size()) return true;
+  if (!may_grow || known.sides.size() != 2 || same == 0 || known.rank != finding.rank) return false;
+  for (size_t i = 0; i < 2; ++i)
+    if (!is_at(known.sides[i], finding.sides[i].where)) known.sides[i].also.push_back(finding.sides[i].where);
+  return true;
 }
 
 bool holds_places(const Finding& known, const Finding& finding) {
-  return !finding.sides.empty() && std::all_of(finding.sides.begin(), finding.sides.end(), [&](const Side& side) {
-    return std::any_of(known.sides.begin(), known.sides.end(),
-                       [&](const Side& other) { return other.where == side.where; });
+  return !finding.sides.empty() && std::ranges::all_of(finding.sides, [&](const Side& side) {
+    return std::ranges::any_of(known.sides, [&](const Side& other) { return is_at(other, side.where); });
   });
 }
 
+/// "line 12, 15": those in the same file by their lines alone.
+std::string also_text(const Side& side) {
+  const std::string file = side.where.substr(0, side.where.find(':') + 1);
+  std::string lines, others;
+  for (const std::string& where : side.also) {
+    const std::string place = where.substr(0, where.find(" ("));
+    if (place.starts_with(file))
+      lines += (lines.empty() ? "line " : ", ") + place.substr(file.size());
+    else
+      others += (others.empty() ? "" : ", ") + place;
+  }
+  return lines + (lines.empty() || others.empty() ? "" : ", ") + others;
+}
+
+nlohmann::ordered_json to_json(const std::vector<Side>& sides) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const Side& side : sides)
+    out.push_back({{"what", side.what},
+                   {"where", side.where},
+                   {"who", side.who},
+                   {"instruction", side.instruction},
+                   {"also", side.also}});
+  return out;
+}
+
 }  // namespace
+
+const char* name(Schedule schedule) {
+  constexpr const char* kNames[] = {"earliest", "latest", "random"};
+  return kNames[static_cast<size_t>(schedule)];
+}
 
 size_t Findings::add(Finding finding) {
   std::lock_guard lock(mutex_);
   for (size_t i = 0; i < entries_.size(); ++i) {
     Finding& known = entries_[i].finding;
     if (known.kernel != finding.kernel) continue;
-    if (known.rule == finding.rule && same_places(known, finding)) {
+    if (takes_in(known, finding, !entries_[i].absorbed)) {
       ++known.count;
       return i;
     }
@@ -58,9 +103,14 @@ void Findings::output(const std::string& kernel, uint64_t fingerprint) {
   outputs_.emplace_back(kernel, fingerprint);
 }
 
-void Findings::fault(std::string report) {
+void Findings::fault(const Fault& fault, const std::string& kernel, Schedule schedule) {
   std::lock_guard lock(mutex_);
-  faults_.push_back(std::move(report));
+  faults_.push_back({fault, kernel, schedule});
+}
+
+void Findings::remark(const std::string& text) {
+  std::lock_guard lock(mutex_);
+  ++remarks_[text];
 }
 
 std::string Findings::take_text() {
@@ -80,6 +130,7 @@ std::string Findings::take_text() {
     for (const Side& side : finding.sides) {
       text += fmt::format("=========     {} at {}\n", side.what, side.where);
       text += fmt::format("=========         by {}: {}\n", side.who, side.instruction);
+      if (!side.also.empty()) text += fmt::format("=========         also: {}\n", also_text(side));
     }
     if (!finding.explanation.empty()) text += fmt::format("=========     {}\n", finding.explanation);
     text += fmt::format("=========     fix: {}\n", rule.fix);
@@ -98,16 +149,12 @@ std::string Findings::json() const {
     if (entry.absorbed) continue;
     const Finding& finding = entry.finding;
     const RuleTraits& rule = traits(finding.rule);
-    nlohmann::ordered_json sides = nlohmann::ordered_json::array();
-    for (const Side& side : finding.sides)
-      sides.push_back(
-          {{"what", side.what}, {"where", side.where}, {"who", side.who}, {"instruction", side.instruction}});
     findings.push_back({{"rule", rule.id},
                         {"rank", name(finding.rank)},
                         {"title", rule.title},
                         {"kernel", finding.kernel},
                         {"object", finding.object},
-                        {"sides", sides},
+                        {"sides", to_json(finding.sides)},
                         {"explanation", finding.explanation},
                         {"fix", rule.fix},
                         {"source", rule.source},
@@ -115,10 +162,26 @@ std::string Findings::json() const {
                         {"consequences", finding.consequences},
                         {"count", finding.count}});
   }
+  for (const auto& [fault, kernel, schedule] : faults_)
+    findings.push_back({{"rule", traits(fault.kind).id},
+                        {"rank", name(Rank::error)},
+                        {"title", fault.title},
+                        {"kernel", kernel},
+                        {"object", ""},
+                        {"sides", to_json(fault.sides)},
+                        {"explanation", fault.message},
+                        {"fix", ""},
+                        {"source", fault.source},
+                        {"schedule", name(schedule)},
+                        {"consequences", 0},
+                        {"count", 1},
+                        {"report", fault.report}});
   nlohmann::ordered_json outputs = nlohmann::ordered_json::array();
   for (const auto& [kernel, fingerprint] : outputs_)
     outputs.push_back({{"kernel", kernel}, {"fingerprint", fmt::format("{:016x}", fingerprint)}});
-  const nlohmann::ordered_json out = {{"findings", findings}, {"faults", faults_}, {"outputs", outputs}};
+  nlohmann::ordered_json remarks = nlohmann::ordered_json::array();
+  for (const auto& [text, count] : remarks_) remarks.push_back({{"text", text}, {"count", count}});
+  const nlohmann::ordered_json out = {{"findings", findings}, {"remarks", remarks}, {"outputs", outputs}};
   return out.dump(2) + "\n";
 }
 

@@ -4,22 +4,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "emulator/hazards/rules.h"
+#include "emulator/machine/fault.h"
+#include "emulator/machine/options.h"
 
 namespace emu::hazards {
 
-/// One side of a finding.
-struct Side {
-  std::string what;   ///< "TMA load"
-  std::string where;  ///< source lines: the kernel's, and the wrapper's
-  std::string who;    ///< "block (0,0,0), warp 0, lane 0"
-  std::string instruction;
-};
+/// "earliest".
+const char* name(Schedule schedule);
 
 struct Finding {
   Rule rule = Rule::read_too_early;
@@ -35,16 +33,18 @@ struct Finding {
 
 class Findings {
  public:
-  /// Returns its number. The same rule at the same places is the same finding; and what concerns no other places than
-  /// an earlier error did is taken for a consequence of that: a stage that was overwritten too early is then read too
-  /// early, too.
+  /// Returns its number. The same rule at the same places is the same finding; with one of its two places the same, it
+  /// is told with it: five loads of a stage miss one wait. And what concerns no other places than an earlier error did
+  /// is taken for a consequence of that: a stage that was overwritten too early is then read too early, too.
   size_t add(Finding finding);
   /// One more of that number.
   void count(size_t number);
   /// A launch ended: of what it wrote to global memory.
   void output(const std::string& kernel, uint64_t fingerprint);
-  /// A launch ended in a trap or a hang: the report.
-  void fault(std::string report);
+  /// A launch ended in a trap or a hang. Whoever ended it tells it; here it is kept.
+  void fault(const Fault& fault, const std::string& kernel, Schedule schedule);
+  /// What the machine lets pass with a word: see Device::remark().
+  void remark(const std::string& text);
 
   /// What has been found since the last call, for a person; empty when nothing.
   std::string take_text();
@@ -58,7 +58,13 @@ class Findings {
   };
   mutable std::mutex mutex_;
   std::deque<Entry> entries_;  // in the order in which they were found
-  std::vector<std::string> faults_;
+  struct LaunchFault {
+    Fault fault;
+    std::string kernel;
+    Schedule schedule;
+  };
+  std::vector<LaunchFault> faults_;
+  std::map<std::string, uint64_t> remarks_;                // how often
   std::vector<std::pair<std::string, uint64_t>> outputs_;  // by launch
 };
 

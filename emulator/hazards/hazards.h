@@ -87,6 +87,9 @@ class Hazards {
   /// Ranges of addresses in global memory. `reduces`: atomically.
   void global_read(Issued& operation, Kind kind, std::span<const Bytes> ranges);
   void global_written(Issued& operation, Kind kind, bool reduces, std::span<const Bytes> ranges);
+  /// tcgen05.alloc or .dealloc of a pair begins, which both CTAs call.
+  void pair_allocates(Warp& warp, const Cta& peer);
+  void pair_frees(Warp& warp, const Cta& peer);
   /// `peer`: the warp of the pair's other CTA that allocated with this one.
   void tensor_allocated(Warp& warp, uint32_t column, uint32_t columns, Warp* peer = nullptr);
   void tensor_freed(Warp& warp, uint32_t column, uint32_t columns);
@@ -214,8 +217,11 @@ class Hazards {
     Shadow shared, tensor;
     View end;                          ///< what its threads knew when they exited
     std::map<Agent, Ref> remote_uses;  ///< by channel: the last by another CTA
+    std::map<Agent, Ref> loads;        ///< by channel: the CTA's own last one
     Agent start = 0;
     std::vector<uint32_t> locations;  ///< by word: its number in locations_, from 1
+    Agent pair_allocator = 0;         ///< the warp that last called tcgen05.alloc for the pair,
+    uint32_t pair_allocated = 0;      ///< and its time then; 0: none has
   };
 
   Agent agent(const Warp& warp) const { return warp.cta.rank * warps_per_cta_ + warp.index; }
@@ -238,8 +244,9 @@ class Hazards {
   void tick_after_release(Warp& warp, uint32_t lanes);
   uint32_t last_release(const Threads& threads, uint32_t lanes) const;
   void check_unused(Warp& warp, int lane, uint32_t address, const Barrier& known);
-  bool comes_first(const Record& before, uint32_t before_lanes, const Record& now, uint32_t now_lanes,
-                   const View& view) const;
+  enum class First : uint8_t { before, now, unknown };
+  First comes_first(const Record& before, uint32_t before_lanes, const Record& now, uint32_t now_lanes,
+                    const View& view) const;
   Agent channel(ChannelKind kind, uint32_t cta_rank, uint32_t warp, uint32_t lane = 0, uint32_t barrier = 0);
   Barrier& barrier(uint32_t address);
   void learn(Warp& warp, uint32_t lanes, Agent channel, uint32_t time);
@@ -279,14 +286,18 @@ class Hazards {
   void check_initialised(Warp& warp, uint32_t lanes, uint32_t address, const Barrier& known);
   void use_of_peer(const Record& use, Cta& cta);
   void check_started(const Record& record, Cta& cta, const View& view);
+  void pair_finding(Warp& warp, const Cta& peer, Rule rule, const char* what, std::string explanation);
+  /// Its CTA has ended, and did not know that the load was done.
+  void load_outlives(const Record& load);
   void acquire_locations(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint8_t order);
   void release_locations(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint8_t order, bool reads);
 
   /// Cells as rows of `columns`: of shared memory there is one row.
   struct Where {
-    size_t cells = 0, first_row = ~size_t{0}, last_row = 0, first_column = ~size_t{0}, last_column = 0;
+    std::vector<size_t> cells;  // more than once where several lanes touched them
+    size_t first_row = ~size_t{0}, last_row = 0, first_column = ~size_t{0}, last_column = 0;
     void add(size_t cell, size_t columns) {
-      ++cells;
+      cells.push_back(cell);
       first_row = std::min(first_row, cell / columns);
       last_row = std::max(last_row, cell / columns);
       first_column = std::min(first_column, cell % columns);

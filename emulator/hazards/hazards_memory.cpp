@@ -291,7 +291,8 @@ Ref Hazards::remember(Record record) {
       for (const auto& memory : memories_) {
         memory->shared.for_each_ref(used);
         memory->tensor.for_each_ref(used);
-        for (const auto& [channel, ref] : memory->remote_uses) used(ref);
+        for (const auto* last : {&memory->remote_uses, &memory->loads})
+          for (const auto& [channel, ref] : *last) used(ref);
       }
       for (const auto& [word, ref] : weak_under_) used(ref);
       for (const auto& [address, barrier] : barriers_) used(barrier.init);
@@ -500,7 +501,12 @@ void Hazards::shared(Issued& operation, Kind kind, Cta& cta, std::span<const Byt
     records_.at(ref).of_nothing = true;
     if (traits(kind).proxy == Proxy::async) read_of_nothing(now, now.lanes, cta, sweep.first_unwritten());
   }
-  if (cta.rank != now.cta_rank) remote_use(now, ref, cta, *operation.view);
+  if (cta.rank != now.cta_rank)
+    remote_use(now, ref, cta, *operation.view);
+  else if (kind == Kind::tma_load && cta.exited())
+    load_outlives(now);
+  else if (kind == Kind::tma_load)
+    memories_[cta.rank]->loads[now.channel] = ref;
   sweep.finish(operation);
 }
 
@@ -597,9 +603,53 @@ void Hazards::check_started(const Record& record, Cta& cta, const View& view) {
     for (Lanes& part : threads.classes) change(part).seen.raise(start, 1);
 }
 
+void Hazards::pair_allocates(Warp& warp, const Cta& peer) {
+  Memory& own = *memories_[warp.cta.rank];
+  own.pair_allocator = agent(warp);
+  own.pair_allocated = threads_of(warp).now;
+  const Agent start = memories_[peer.rank]->start;
+  for (const Lanes& part : threads_of(warp).classes)
+    if (part.view->seen.covers(start, 0, 1)) return;
+  pair_finding(
+      warp, peer, Rule::peer_not_started, "tcgen05.alloc",
+      "Both CTAs of the pair make the call together. Nothing that this warp has waited for came from that CTA.");
+}
+
+void Hazards::pair_frees(Warp& warp, const Cta& peer) {
+  const Memory& other = *memories_[peer.rank];
+  if (!other.pair_allocated) return;
+  // One that has ended has its columns, and a cluster barrier counts it as arrived.
+  if (!peer.warps[other.pair_allocator % warps_per_cta_]->live) return;
+  for (const Lanes& part : threads_of(warp).classes)
+    if (part.view->seen.covers(other.pair_allocator, 0, other.pair_allocated)) return;
+  pair_finding(warp, peer, Rule::pair_dealloc, "tcgen05.dealloc",
+               "Nothing that this warp has waited for came from that CTA after its tcgen05.alloc.");
+}
+
+void Hazards::pair_finding(Warp& warp, const Cta& peer, Rule rule, const char* what, std::string explanation) {
+  const Record now = here(warp, warp.active);
+  if (told(rule, now.source, 0)) return;
+  Side call = side(now, now.lanes);
+  call.what = what;
+  told_[{rule, now.source, 0}] =
+      report(rule, Rank::rule, fmt::format("CTA {} of the cluster, the other one of the pair", peer.rank), {call},
+             std::move(explanation));
+}
+
+void Hazards::load_outlives(const Record& load) {
+  if (told(Rule::bulk_load_wait, load.source, 0)) return;
+  told_[{Rule::bulk_load_wait, load.source, 0}] =
+      report(Rule::bulk_load_wait, Rank::rule, "", {side(load, load.lanes)},
+             how_it_completes(load) + " Nothing that a thread of the CTA waited for before its end says so.");
+}
+
 void Hazards::cta_exits(Cta& cta) {
-  if (cluster_.ctas.size() < 2) return;
   Memory& memory = *memories_[cta.rank];
+  for (const auto& [channel, ref] : memory.loads) {
+    const Record& load = records_[ref];
+    if (!memory.end.seen.covers_lanes(load.channel, load.lanes, load.complete)) load_outlives(load);
+  }
+  if (cluster_.ctas.size() < 2) return;
   for (const auto& [channel, ref] : memory.remote_uses) {
     const Record& use = records_[ref];
     // A thread's arrive is over once something that the thread released after it is known.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "emulator/hazards/hazards.h"
@@ -16,11 +17,6 @@ std::string lanes_text(uint32_t lanes, uint32_t of_warp) {
   if (std::has_single_bit(lanes)) return fmt::format(", lane {}", std::countr_zero(lanes));
   if (lanes == kAllLanes) return "";
   return fmt::format(", lanes {:#010x}", lanes);
-}
-
-const char* schedule_name(Schedule schedule) {
-  constexpr const char* kNames[] = {"earliest", "latest", "random"};
-  return kNames[static_cast<size_t>(schedule)];
 }
 
 }  // namespace
@@ -60,8 +56,11 @@ std::string Hazards::object_text(const Cta& cta, const Where& where, bool tensor
   const auto begin = static_cast<uint32_t>(where.first_column * 4),
              end = static_cast<uint32_t>(where.last_column * 4 + 3);
   const std::string variable = describe_shared(cluster_, cta.rank << 24 | begin);
-  const bool whole = where.cells == where.last_column - where.first_column + 1;
-  return fmt::format("shared memory: {} bytes {} {} (addresses {:#x} to {:#x})", where.cells * 4,
+  std::vector<size_t> words = where.cells;
+  std::ranges::sort(words);
+  words.erase(std::ranges::unique(words).begin(), words.end());
+  const bool whole = words.size() == where.last_column - where.first_column + 1;
+  return fmt::format("shared memory: {} bytes {} {} (addresses {:#x} to {:#x})", words.size() * 4,
                      whole ? "from" : "scattered from", variable, begin, end);
 }
 
@@ -121,40 +120,47 @@ bool Hazards::told(Rule rule, uint32_t source, uint32_t other) {
   return true;
 }
 
-/// Does `now` come first by the program, whatever came first in this run? What the other one's issuer knew says it.
-/// Where neither knew of the other: who reads what nobody has written reads too early; and who has waited for a stage,
-/// and has not released it since, still has a right to it when the next round's write comes.
-bool Hazards::comes_first(const Record& before, uint32_t before_lanes, const Record& now, uint32_t now_lanes,
-                          const View& view) const {
+/// Which of the two comes first by the program, whatever came first in this run? What the other one's issuer knew says
+/// it. Where neither knew of the other: who reads what nobody has written reads too early; and who has waited for a
+/// stage, and has not released it since, still has a right to it when the next round's write comes. Else, of a thread
+/// that reads and another that writes, a barrier may be missing on either side of the read.
+Hazards::First Hazards::comes_first(const Record& before, uint32_t before_lanes, const Record& now, uint32_t now_lanes,
+                                    const View& view) const {
   // Memory that is freed was meant to be used before.
-  if (before.kind == Kind::tensor_dealloc) return true;
-  if (now.kind == Kind::tensor_dealloc) return false;
+  if (before.kind == Kind::tensor_dealloc) return First::now;
+  if (now.kind == Kind::tensor_dealloc) return First::before;
   if (before.issuer == now.issuer && now.asynchronous())
-    return before.asynchronous() ? now.sequence < before.sequence : now.issued < before.issued;
-  if (view.done.covers_lanes(before.issuer, before_lanes, before.issued)) return false;
-  if (before.view && before.view->done.covers_lanes(now.issuer, now_lanes, now.issued)) return true;
-  if (before.of_nothing) return true;
+    return (before.asynchronous() ? now.sequence < before.sequence : now.issued < before.issued) ? First::now
+                                                                                                 : First::before;
+  if (view.done.covers_lanes(before.issuer, before_lanes, before.issued)) return First::before;
+  if (before.view && before.view->done.covers_lanes(now.issuer, now_lanes, now.issued)) return First::now;
+  if (before.of_nothing) return First::now;
   // A thread's own access: what the thread knows, by now at the latest.
   if (!before.asynchronous() && before.issuer != now.issuer)
     for (const Lanes& part : threads_[before.issuer].classes)
-      if ((part.lanes & before_lanes) && part.view->done.covers_lanes(now.issuer, now_lanes, now.issued)) return true;
+      if ((part.lanes & before_lanes) && part.view->done.covers_lanes(now.issuer, now_lanes, now.issued))
+        return First::now;
   // And who has released the stage has no right to it any more.
   if (const auto told = barriers_.find(now.signal); told != barriers_.end() && !traits(before.kind).writes) {
     const auto pass = told->second.passes.find(before.issuer);
-    if (pass != told->second.passes.end() && before.released > pass->second.moment) return true;
+    if (pass != told->second.passes.end() && before.released > pass->second.moment) return First::now;
   }
   const auto known = barriers_.find(before.signal);
-  if (known == barriers_.end() || traits(now.kind).writes) return false;
+  if (known == barriers_.end() || traits(now.kind).writes) return First::unknown;
   const auto pass = known->second.passes.find(now.issuer);
   const uint32_t released = now.asynchronous() ? now.released : last_release(threads_[now.issuer], now_lanes);
   return pass != known->second.passes.end() && pass->second.phases + 1 == before.complete &&
-         released < pass->second.moment;
+                 released < pass->second.moment
+             ? First::now
+             : First::unknown;
 }
 
 void Hazards::report(const Conflict& conflict, const Record& now, uint32_t now_lanes, const View& view, Cta& cta,
                      bool tensor_memory) {
   const Record& before = records_[conflict.before];
-  const bool turned = conflict.order == Order::none && comes_first(before, conflict.before_lanes, now, now_lanes, view);
+  const First comes =
+      conflict.order == Order::none ? comes_first(before, conflict.before_lanes, now, now_lanes, view) : First::before;
+  const bool turned = comes == First::now;
   const Record &first = turned ? now : before, &second = turned ? before : now;
   const uint32_t first_lanes = turned ? now_lanes : conflict.before_lanes,
                  second_lanes = turned ? conflict.before_lanes : now_lanes;
@@ -206,9 +212,13 @@ void Hazards::report(const Conflict& conflict, const Record& now, uint32_t now_l
                        "early, or does not wait for this round.";
         break;
       }
-      explanation += explanation.empty()
-                         ? "Nothing between the two orders them: no barrier, no arrive and wait."
-                         : fmt::format(" Nothing that {} had waited for says so.", side(second, second_lanes).who);
+      if (explanation.empty() && comes == First::unknown && f.writes != s.writes)
+        explanation =
+            "Nothing orders the two: a barrier, or an arrive and a wait, is missing before the read or behind it.";
+      else if (explanation.empty())
+        explanation = "Nothing between the two orders them: no barrier, no arrive and wait.";
+      else
+        explanation += fmt::format(" Nothing that {} had waited for says so.", side(second, second_lanes).who);
       break;
   }
   if (told(rule, second.source, first.source)) return;
@@ -251,7 +261,7 @@ size_t Hazards::report(Rule rule, Rank rank, std::string object, std::vector<Sid
                         .object = std::move(object),
                         .explanation = std::move(explanation),
                         .sides = std::move(sides),
-                        .schedule = schedule_name(cluster_.schedule())});
+                        .schedule = name(cluster_.schedule())});
 }
 
 }  // namespace emu::hazards

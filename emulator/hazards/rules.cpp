@@ -102,9 +102,14 @@ const RuleTraits& traits(Rule rule) {
        "Lanes that saw phase n end and ask for the parity of n + 1 when n + 2 has ended as well",
        "lanes that wait for a barrier for the first time"},
       {"peer-not-started", Rank::error, "another CTA of the cluster used before it is known to run",
-       "a cluster barrier (barrier.cluster.arrive, .wait) before the first use of a peer's shared memory or barriers",
-       "CUDA C++ Programming Guide, Distributed Shared Memory",
-       "Shared memory, barriers or multicast of a CTA of the cluster from which nothing has come yet", ""},
+       "a cluster barrier (barrier.cluster.arrive, .wait) before the first use of a peer's shared memory or barriers, "
+       "and "
+       "before tcgen05.alloc.cta_group::2",
+       "CUDA C++ Programming Guide, Distributed Shared Memory; PTX ISA, tcgen05.alloc: .cta_group::2",
+       "Shared memory, barriers or multicast of a CTA of the cluster from which nothing has come yet. A rule where it "
+       "is a "
+       "`tcgen05.alloc` of a pair: the call waits for the other CTA by itself",
+       ""},
       {"peer-gone", Rank::error, "another CTA of the cluster used when it may have ended",
        "end no CTA while others may still use its shared memory, barriers or tensor memory: a cluster barrier before "
        "the end, or wait for their last signals",
@@ -112,10 +117,26 @@ const RuleTraits& traits(Rule rule) {
        "A CTA that ends while a load, store, copy, MMA or arrive of another CTA on it is not known to be over. An "
        "arrive alone is a rule: an H200 drops it",
        "the CTA that ends first by luck, where it knows of the other's last access"},
+      {"pair-dealloc", Rank::rule, "tensor memory of a pair freed when the other CTA may not have it yet",
+       "a cluster barrier between tcgen05.alloc.cta_group::2 and tcgen05.dealloc.cta_group::2",
+       "PTX ISA, tcgen05: Issue Granularity; published: a B300 ends such a launch every time (cutlass 3435)",
+       "`tcgen05.dealloc` of a pair by a warp that has heard nothing of the other CTA since that one's "
+       "`tcgen05.alloc`: "
+       "the alloc may be done in one CTA earlier than in the other",
+       "where the warp that allocated there has ended by then"},
       {"bulk-store-wait", Rank::rule, "CTA ends while bulk stores still read its shared memory",
        "cp.async.bulk.wait_group.read 0 in the thread that issued them before the CTA ends",
        "PTX ISA, cp.async.bulk.wait_group", "Threads that end without waiting for the sources of their bulk stores",
        "what the host or a later launch reads: a launch's end waits for all"},
+      {"bulk-load-wait", Rank::rule, "CTA ends while bulk loads into its shared memory are under way",
+       "wait for every load's mbarrier before the CTA ends, also for what was loaded ahead and is not needed",
+       "PTX ISA, cp.async.bulk: completion; CUDA C++ Programming Guide, Thread Block Clusters: shared memory lives as "
+       "long "
+       "as its CTA",
+       "TMA and bulk loads into the CTA's own shared memory of which no thread that ends knows that they are done: "
+       "what a "
+       "producer loaded ahead",
+       "loads by other CTAs: `peer-gone`"},
       {"commit-thread", Rank::note, "tcgen05.commit by a thread that has issued nothing to track",
        "the thread that issues the MMAs commits them: a commit tracks its own thread's operations alone",
        "PTX ISA, tcgen05.commit", "`tcgen05.commit` by a thread that has issued no MMA, copy or shift", ""},

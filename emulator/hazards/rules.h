@@ -30,12 +30,14 @@ enum class Rule : uint8_t {
   barrier_behind,
   peer_not_started,
   peer_gone,
+  pair_dealloc,
   bulk_store_wait,
+  bulk_load_wait,
   commit_thread,
   wgmma_wait,
   swizzle_alignment,
 };
-inline constexpr size_t kRules = 20;
+inline constexpr size_t kRules = 22;
 
 struct RuleTraits {
   std::string_view id;     ///< "read-too-early": in reports, for tests and filters

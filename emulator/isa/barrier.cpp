@@ -21,7 +21,7 @@ uint32_t uniform(const Warp& warp, const Slot& slot, const char* what) {
   for_lanes(warp.active, [&](int lane) {
     uint32_t other = static_cast<uint32_t>(warp.scalar(slot, lane));
     if (other != value)
-      throw Trap(FaultCode::illegal_instruction,
+      throw Trap(FaultKind::barrier_misuse,
                  fmt::format("the barrier's {} differs between the lanes of the warp ({} and {})", what, value, other),
                  kSource);
   });
@@ -35,18 +35,18 @@ Flow execute_barrier(Warp& warp, const Instruction& instruction) {
   Kind kind = static_cast<Kind>(instruction.modifiers);
   uint64_t number = uniform(warp, instruction.operand[0], "number");
   if (number > 15)
-    throw Trap(FaultCode::illegal_instruction, fmt::format("barrier {}: a CTA has barriers 0 to 15", number), kSource);
+    throw Trap(FaultKind::barrier_misuse, fmt::format("barrier {}: a CTA has barriers 0 to 15", number), kSource);
   NamedBarrier& barrier = cta.barriers[number];
   bool everyone = !instruction.operand[1].present();
   uint32_t wanted = everyone ? 0 : uniform(warp, instruction.operand[1], "thread count");
   if (!everyone && (wanted == 0 || wanted % 32))
     throw Trap(
-        FaultCode::illegal_instruction,
+        FaultKind::barrier_misuse,
         fmt::format("barrier {} for {} threads: the count must be a multiple of 32, at least 32", number, wanted),
         kSource);
   if (barrier.in_use() && (barrier.everyone != everyone || barrier.wanted != wanted))
     throw Trap(
-        FaultCode::illegal_instruction,
+        FaultKind::barrier_misuse,
         fmt::format("barrier {} is in use for {} threads and now asked for {}", number,
                     barrier.everyone ? cta.live_threads() : barrier.wanted, everyone ? cta.live_threads() : wanted),
         kSource);

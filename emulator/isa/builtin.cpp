@@ -113,7 +113,7 @@ void release(Warp& warp, const CallSite& call, uint32_t lanes) {
   for_lanes(lanes, [&](int lane) {
     uint64_t address = argument(warp, call, 0, lane);
     if (address == 0 || heap.release(address)) return;
-    throw Trap(FaultCode::launch_failure,
+    throw Trap(FaultKind::invalid_free,
                fmt::format("free({:#x}) in lane {}: malloc() in a kernel gave no such address, or it has been freed "
                            "already (memory of cudaMalloc is freed by cudaFree)",
                            address, lane),

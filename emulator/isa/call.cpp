@@ -58,7 +58,7 @@ void begin(Warp& warp, Group& group, const Program& callee, const CallSite& call
   uint32_t charged = caller.charged + callee.stack_bytes + kept_bytes(callee);
   if (charged > Frames::kMostStack || base + callee.stack_bytes > Frames::kMostStack)
     throw Trap(
-        FaultCode::illegal_address,  // so says an H200 of a recursion that never ends
+        FaultKind::stack, FaultCode::illegal_address,  // so says an H200 of a recursion that never ends
         fmt::format("stack overflow: {} calls deep, a call of {} needs {} bytes more than the {} KiB of stack "
                     "that a thread can have; does the recursion end?",
                     caller.depth, pretty_name(callee.name),
@@ -247,7 +247,7 @@ Flow execute_alloca(Warp& warp, const Instruction& instruction) {
     uint32_t& top = frame.top[static_cast<size_t>(lane)];
     uint64_t start = (top + align - 1) / align * align, bytes = size[lane];
     if (bytes > Frames::kMostStack || start + bytes > Frames::kMostStack)
-      throw Trap(FaultCode::illegal_address,
+      throw Trap(FaultKind::stack, FaultCode::illegal_address,
                  fmt::format("stack overflow: alloca of {} bytes in lane {}, beside {} in use; a thread's stack has at "
                              "most {} KiB",
                              bytes, lane, top, Frames::kMostStack / 1024),

@@ -28,7 +28,7 @@ Flow wait_for_cta(Warp& warp) {
   Cluster& cluster = warp.cta.cluster;
   NamedBarrier& barrier = warp.cta.barriers[0];
   if (barrier.in_use() && !barrier.everyone)
-    throw Trap(FaultCode::illegal_instruction,
+    throw Trap(FaultKind::barrier_misuse,
                "barrier.cluster.wait in a launch without clusters is bar.sync 0, and barrier 0 is in use with a count",
                "PTX ISA, barrier.cluster; what ptxas makes of it");
   barrier.everyone = true;

@@ -26,7 +26,7 @@ uint32_t barrier_address(Warp& warp, const Instruction& instruction, int lane) {
   uint64_t address = warp.address(instruction.address, lane);
   if (instruction.immediate) {  // generic
     if (!is_shared(address))
-      throw Trap(FaultCode::illegal_instruction,
+      throw Trap(FaultKind::address_space, FaultCode::illegal_instruction,
                  fmt::format("mbarrier at generic address {:#x}, which is not shared memory", address),
                  "PTX ISA, mbarrier: the object must be in shared memory; an H200 faults with 715");
     address -= kSharedWindow;
@@ -71,7 +71,7 @@ Flow execute_inval(Warp& warp, const Instruction& instruction) {
                             "mbarrier.inval of what another mbarrier.inval has ended, which an H200 lets pass");
     uint64_t word = cluster.mbarrier_word(address, Access::read);
     if (!mbarrier::plausible(word))
-      throw Trap(FaultCode::launch_failure, fmt::format("mbarrier.inval of {:#018x}, which is no mbarrier", word),
+      throw Trap(FaultKind::barrier_invalid, fmt::format("mbarrier.inval of {:#018x}, which is no mbarrier", word),
                  "PTX ISA, mbarrier.inval");
     // The word stays: an H200 keeps the state of a live barrier apart and writes it down only now.
     cluster.cta_of(address).barrier_history[shared_offset(address)].invalidated = true;
@@ -138,7 +138,7 @@ Flow execute_arrive(Warp& warp, const Instruction& instruction) {
     }
     Together& barrier = together(address, word);
     if (barrier.completed)
-      throw mbarrier::Fault(FaultCode::launch_failure,
+      throw mbarrier::Fault(FaultKind::barrier_overflow,
                             fmt::format("lanes of one warp arrive together, more than the {} arrivals that the phase "
                                         "still waits for",
                                         mbarrier::State::decode(barrier.before).pending),

@@ -53,7 +53,7 @@ std::byte* door(Warp& warp, MemorySpace space, int lane, uint64_t address, uint6
       return cluster.global().door(address, bytes, access);
     case MemorySpace::shared:
       if (address >> 32)
-        throw Trap(FaultCode::illegal_address,
+        throw Trap(FaultKind::address_space, FaultCode::illegal_address,
                    fmt::format("{:#x} is used as an address in shared memory, where addresses have 32 bits: a generic "
                                "address needs cvta.to.shared",
                                address),

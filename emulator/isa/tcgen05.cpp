@@ -27,7 +27,7 @@ Flow execute_fence(Warp& warp, const Instruction& instruction) {
 }
 
 Flow execute_mixed(Warp& warp, const Instruction& instruction) {
-  throw Trap(FaultCode::illegal_instruction,
+  throw Trap(FaultKind::cta_group,
              fmt::format("this instruction is of cta_group::{}, another one of the kernel of cta_group::{}",
                          instruction.modifiers & kPair ? 2 : 1, warp.program().cta_group),
              "PTX ISA, tcgen05: all tcgen05 instructions within a kernel must specify the same .cta_group");
@@ -85,7 +85,7 @@ Cta& peer_of(Cta& cta, const char* what) {
   const auto& ctas = cta.cluster.ctas;
   if (ctas.size() % 2)
     throw Trap(
-        FaultCode::illegal_instruction,
+        FaultKind::cta_group,
         fmt::format("{} of cta_group::2 in a cluster of {}: a pair is two CTAs of one cluster, whose ranks differ "
                     "in the last bit alone. Launch clusters of an even number of CTAs",
                     what, ctas.size()),
@@ -118,14 +118,14 @@ void check_columns(const Cta& cta, uint32_t first, uint32_t count, const char* w
 
 void check_columns(const CtaGroup& group, const Cta& executing, uint32_t first, uint32_t count, const char* what) {
   if (first + count > TensorMemory::kColumns)
-    throw Trap(FaultCode::illegal_address,
+    throw Trap(FaultKind::tensor_memory_unallocated,
                fmt::format("{} columns {} to {}: tensor memory has 512", what, first, first + count - 1),
                "PTX ISA, Tensor Memory: 128 lanes x 512 columns");
   for (uint32_t i = 0; i < group.size; ++i) {
     const Cta& cta = *group.ctas[i];
     if (&cta != &executing && cta.exited())
       throw Trap(
-          FaultCode::illegal_address,
+          FaultKind::peer_gone, FaultCode::illegal_address,
           fmt::format("{} columns of CTA {}, the other one of the pair, which has ended: end a CTA of a pair only "
                       "when all MMAs that work on it are complete",
                       what, cta.rank),
@@ -133,7 +133,7 @@ void check_columns(const CtaGroup& group, const Cta& executing, uint32_t first, 
     for (uint32_t column = first; column < first + count; ++column) {
       TensorMemory::Owner owner = cta.tensor_memory.owner(column);
       if (owner == cta.owner) continue;
-      throw Trap(FaultCode::illegal_address,
+      throw Trap(FaultKind::tensor_memory_unallocated,
                  fmt::format("{} columns {} to {}{}: column {} is {}. {} may use what its tcgen05.alloc gave it", what,
                              first, first + count - 1, group.size == 1 ? "" : fmt::format(" of CTA {}", cta.rank),
                              column, owner ? "another CTA's" : "not allocated", group.size == 1 ? "This CTA" : "A CTA"),

@@ -22,7 +22,7 @@ uint32_t uniform(const Warp& warp, const Slot& slot, const char* what) {
   uint32_t value = static_cast<uint32_t>(warp.scalar(slot, first));
   for_lanes(warp.active, [&](int lane) {
     if (static_cast<uint32_t>(warp.scalar(slot, lane)) != value)
-      throw Trap(FaultCode::illegal_instruction,
+      throw Trap(FaultKind::tensor_memory_alloc,
                  fmt::format("{} differs between the lanes of the warp ({:#x} and {:#x})", what, value,
                              static_cast<uint32_t>(warp.scalar(slot, lane))),
                  "PTX ISA, tcgen05: .sync.aligned, operands the same for all threads of the warp");
@@ -32,7 +32,7 @@ uint32_t uniform(const Warp& warp, const Slot& slot, const char* what) {
 
 void check_column_count(uint32_t columns, const char* instruction) {
   if (columns < 32 || columns > TensorMemory::kColumns || !std::has_single_bit(columns))
-    throw Trap(FaultCode::illegal_instruction,
+    throw Trap(FaultKind::tensor_memory_alloc,
                fmt::format("{} of {} columns: it must be a power of two from 32 to 512", instruction, columns),
                "PTX ISA, tcgen05.alloc: nCols");
 }
@@ -51,13 +51,13 @@ uint32_t result_address(const Warp& warp, const Instruction& instruction) {
   uint64_t address = warp.address(instruction.address, std::countr_zero(warp.active));
   if (instruction.modifiers & kGeneric) {
     if (!is_shared(address))
-      throw Trap(FaultCode::illegal_instruction,
+      throw Trap(FaultKind::tensor_memory_alloc,
                  fmt::format("tcgen05.alloc to generic address {:#x}, which is not shared memory", address),
                  "PTX ISA, tcgen05.alloc: dst must be in shared memory");
     address -= kSharedWindow;
   }
   if (shared_rank(static_cast<uint32_t>(address)) != warp.cta.rank)
-    throw Trap(FaultCode::illegal_instruction,
+    throw Trap(FaultKind::tensor_memory_alloc,
                fmt::format("tcgen05.alloc to shared address {:#x}, which is another CTA's", address),
                "PTX ISA, tcgen05.alloc: dst must be in .shared::cta");
   warp.cta.cluster.shared(static_cast<uint32_t>(address), 4, Access::read);  // refuses a bad one
@@ -86,10 +86,12 @@ Flow alloc_pair(Warp& warp, uint32_t columns, uint32_t address) {
   Cta& peer = peer_of(cta, "tcgen05.alloc");
   auto call = std::find_if(peer.pair_allocs.begin(), peer.pair_allocs.end(),
                            [&](const PairCall& c) { return !c.partner || c.partner == &warp; });
+  const bool again = call != peer.pair_allocs.end() && call->partner;  // it has waited for columns
+  if (auto* const hazards = cta.cluster.hazards.get(); hazards && !again) hazards->pair_allocates(warp, peer);
   if (call == peer.pair_allocs.end())
     return await_peer(warp, cta.pair_allocs, WaitKind::tensor_memory, columns, address);
   if (call->columns != columns)
-    throw Trap(FaultCode::illegal_instruction,
+    throw Trap(FaultKind::tensor_memory_alloc,
                fmt::format("tcgen05.alloc of {} columns, but the other CTA of the pair (CTA {}) asks for {} in the "
                            "allocation that both make together",
                            columns, peer.rank, call->columns),
@@ -119,12 +121,12 @@ Flow execute_alloc(Warp& warp, const Instruction& instruction) {
   uint32_t columns = uniform(warp, instruction.operand[0], "the number of columns");
   check_column_count(columns, "tcgen05.alloc");
   if (!cta.alloc_permit)
-    throw Trap(FaultCode::illegal_instruction,
+    throw Trap(FaultKind::tensor_memory_alloc,
                "tcgen05.alloc after this CTA gave up the permit with tcgen05.relinquish_alloc_permit",
                "PTX ISA, tcgen05.relinquish_alloc_permit");
   if (columns > cta.last_alloc_columns)
     throw Trap(
-        FaultCode::illegal_instruction,
+        FaultKind::tensor_memory_alloc,
         fmt::format("tcgen05.alloc of {} columns after one of {}: a CTA may not ask for more than the time before. "
                     "Allocate the largest first",
                     columns, cta.last_alloc_columns),
@@ -148,6 +150,7 @@ void free_columns(Cta& cta, Warp& warp, uint32_t address, uint32_t columns) {
 Flow dealloc_pair(Warp& warp, uint32_t address, uint32_t columns) {
   Cta& cta = warp.cta;
   Cta& peer = peer_of(cta, "tcgen05.dealloc");
+  if (cta.cluster.hazards) cta.cluster.hazards->pair_frees(warp, peer);
   auto call = std::find_if(peer.pair_deallocs.begin(), peer.pair_deallocs.end(),
                            [&](const PairCall& c) { return c.address == address && c.columns == columns; });
   if (call == peer.pair_deallocs.end())
@@ -168,7 +171,7 @@ Flow execute_dealloc(Warp& warp, const Instruction& instruction) {
   check_column_count(columns, "tcgen05.dealloc");
   if (address >> 16 || !cta.tensor_memory.holds(cta.owner, address, columns))
     throw Trap(
-        FaultCode::illegal_instruction,
+        FaultKind::tensor_memory_free,
         fmt::format(
             "tcgen05.dealloc of {} columns at {:#010x}: this CTA has no such allocation (it holds {} columns now)",
             columns, address, cta.tensor_memory.held_by(cta.owner)),

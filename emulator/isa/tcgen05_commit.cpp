@@ -41,7 +41,7 @@ std::vector<uint32_t> barriers_of(Warp& warp, const Instruction& instruction, in
   if (!instruction.operand[0].present()) return {static_cast<uint32_t>(address)};
   uint32_t mask = static_cast<uint32_t>(warp.scalar(instruction.operand[0], lane)) & 0xFFFF;
   if (mask == 0 || mask >> cluster.ctas.size())
-    throw Trap(FaultCode::illegal_instruction,
+    throw Trap(FaultKind::no_such_cta, FaultCode::illegal_instruction,
                fmt::format("tcgen05.commit to CTAs {:#06x} of a cluster of {}", mask, cluster.ctas.size()),
                "PTX ISA, tcgen05.commit: .multicast::cluster");
   std::vector<uint32_t> barriers;

@@ -33,7 +33,7 @@ void read(Copy& copy) {
   for (uint32_t i = 0; i < copy.group.size; ++i) {
     const Cta& cta = *copy.group.ctas[i];
     if (copy.group.size > 1 && cta.exited())
-      throw Trap(FaultCode::illegal_address,
+      throw Trap(FaultKind::peer_gone, FaultCode::illegal_address,
                  fmt::format("tcgen05.cp reads the shared memory of CTA {}, which has ended", cta.rank),
                  "PTX ISA, CTA Pair");
     const SharedWindow window{cta.window.data(), cta.cluster.grid.device.chip().shared_reserved_bytes,

@@ -51,7 +51,7 @@ void perform_load(Warp& warp, const PendingTensorAccess& pending) {
     // Not a fault by itself: compilers that pipeline load ahead and drop what they got, as where a loop has no turns
     // and skips its MMAs. Fresh cells hold NaN.
     if (warp.strict())
-      throw Trap(FaultCode::illegal_address,
+      throw Trap(FaultKind::tensor_memory_unwritten, FaultCode::illegal_address,
                  fmt::format("tcgen05.ld reads lanes {} to {}, columns {} to {} of tensor memory, which nothing has "
                              "written since they were allocated: wait first for the mbarrier that the MMAs' "
                              "tcgen05.commit signals",
@@ -198,13 +198,13 @@ uint32_t tensor_address(Warp& warp, const Instruction& instruction, TmemShape sh
   }
   uint32_t lane = address >> 16;
   if (lane / 32 % 4 != quarter)
-    throw Trap(FaultCode::illegal_address,
+    throw Trap(FaultKind::tensor_memory_quarter,
                fmt::format("{} of lane {} by warp {}: a warp reaches lanes {} to {} only (its index mod 4, times 32)",
                            name, lane, warp.index, quarter * 32, quarter * 32 + 31),
                "PTX ISA, tcgen05.ld: access restrictions");
   uint32_t base = lane % 32;
   if (base != 0 && !(base == 16 && lane_count(shape) == 16))
-    throw Trap(FaultCode::illegal_address,
+    throw Trap(FaultKind::tensor_memory_quarter,
                fmt::format("{} starts at lane {}: this shape starts at lane {} of the warp's 32", name, lane,
                            lane_count(shape) == 16 ? "0 or 16" : "0"),
                "PTX ISA, tcgen05.ld: shapes");

@@ -73,8 +73,7 @@ uint32_t scale_column(Warp& warp, const Instruction& instruction, int lane, cons
 
 ZeroColumns decode_zero_columns(uint64_t word, const Mma& mma) {
   const auto refuse = [&](const std::string& why) {
-    throw Trap(FaultCode::illegal_instruction,
-               fmt::format("the zero-column mask descriptor is {:#018x}: {}", word, why),
+    throw Trap(FaultKind::descriptor, fmt::format("the zero-column mask descriptor is {:#018x}: {}", word, why),
                "PTX ISA, Zero-Column Mask Descriptor");
   };
   if (word >> 36 & 7 || word >> 62) refuse("bits 36-38 and 62-63 are reserved and must be 0");

@@ -46,7 +46,7 @@ void note_written(const Mma& mma) {
         tensor_memory.mark_written(lane, mma.d_column, columns);
       }
   if (any && !read_something)
-    throw Trap(FaultCode::illegal_instruction,
+    throw Trap(FaultKind::tensor_memory_unwritten,
                fmt::format("tcgen05.mma adds to columns {} to {} of tensor memory, which nothing has written since "
                            "they were allocated: "
                            "the first MMA of a tile must run with enable-input-d false",
@@ -218,7 +218,7 @@ void read_operands(Mma& mma) {
   for (uint32_t i = 0; i < mma.group.size; ++i) {
     const Cta& cta = *mma.group.ctas[i];
     if (mma.group.size > 1 && cta.exited())
-      throw Trap(FaultCode::illegal_address,
+      throw Trap(FaultKind::peer_gone, FaultCode::illegal_address,
                  fmt::format("tcgen05.mma reads the shared memory of CTA {}, which has ended: end a CTA of a pair only "
                              "when all MMAs that work on it are complete",
                              cta.rank),

@@ -43,7 +43,7 @@ TensorMap read_map(Warp& warp, uint64_t address) {
                                  .lower_corner = map.lower.data(),
                                  .upper_corner = map.upper.data()};
     if (auto refusal = tensor_map_refusal(arguments, warp.cta.cluster.grid.device.chip()))
-      throw Trap(FaultCode::illegal_instruction,
+      throw Trap(FaultKind::tensor_map,
                  fmt::format("the tensor map at {:#x}, as tensormap.replace left it: {}", address, *refusal),
                  "CUDA Driver API, cuTensorMapEncodeTiled");
   }
@@ -63,7 +63,7 @@ std::vector<Destination> destinations(Warp& warp, const Instruction& instruction
   Cluster& cluster = warp.cta.cluster;
   const bool pair = instruction.modifiers & kPair;
   if (pair && cluster.ctas.size() % 2)
-    throw Trap(FaultCode::illegal_instruction,
+    throw Trap(FaultKind::cta_group,
                fmt::format(".cta_group::2 in a cluster of {}: CTA pairs need an even number", cluster.ctas.size()),
                kPairSource);
   auto told = [&](uint32_t rank) {
@@ -74,7 +74,7 @@ std::vector<Destination> destinations(Warp& warp, const Instruction& instruction
   if (instruction.modifiers & kMulticast) {
     uint32_t mask = static_cast<uint32_t>(warp.scalar(instruction.operand[2], lane)) & 0xFFFF;
     if (mask >> cluster.ctas.size())
-      throw Trap(FaultCode::launch_failure,
+      throw Trap(FaultKind::no_such_cta,
                  fmt::format("multicast to CTAs {:#06x} of a cluster of {}", mask, cluster.ctas.size()),
                  "PTX ISA, cp.async.bulk: .multicast::cluster; an H200 faults with 719");
     for_lanes(mask, [&](int rank) {
@@ -84,7 +84,7 @@ std::vector<Destination> destinations(Warp& warp, const Instruction& instruction
     Cta& cta = cluster.cta_of(address);
     if (pair && cluster.cta_of(barrier).rank / 2 != cta.rank / 2)
       throw Trap(
-          FaultCode::illegal_instruction,
+          FaultKind::cta_group,
           fmt::format("the data go to CTA {} of the cluster and the mbarrier is in CTA {}: with .cta_group::2 it "
                       "must be in the same CTA or its peer",
                       cta.rank, shared_rank(barrier)),

@@ -39,7 +39,7 @@ constexpr std::array<std::string_view, 11> kNames = {
 
 void need(bool fine, Field field, uint64_t value, const char* rule) {
   if (!fine)
-    throw Trap(FaultCode::illegal_instruction,
+    throw Trap(FaultKind::tensor_map,
                fmt::format("tensormap.replace of .{} by {:#x}: it must be {}", kNames[static_cast<size_t>(field)],
                            value, rule),
                kSource);

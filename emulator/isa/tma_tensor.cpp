@@ -22,7 +22,7 @@ class Boxes {
     const bool im2col = instruction.modifiers & kIm2col;
     if (im2col != map.im2col)
       throw Trap(
-          FaultCode::illegal_instruction,
+          FaultKind::tensor_map,
           fmt::format("an instruction {} .im2col and a tensor map made by cuTensorMapEncode{}: both must be of one "
                       "mode; an H200 faults with 715",
                       im2col ? "with" : "without", map.im2col ? "Im2col" : "Tiled"),
@@ -37,13 +37,13 @@ class Boxes {
     }
     constexpr const char* kSource = "PTX ISA, .tile::scatter4 and .tile::gather4 modes";
     if (map.rank != 2 || map.interleave != TensorMapInterleave::none || at.size() != 5)
-      throw Trap(FaultCode::illegal_instruction,
+      throw Trap(FaultKind::tensor_map,
                  fmt::format("four rows of a tensor map with {} dimensions, {} coordinates: the map must have two, "
                              "without interleave, the coordinates must be a column and four rows",
                              map.rank, at.size()),
                  kSource);
     if (map.box[1] != 1)
-      throw Trap(FaultCode::illegal_instruction,
+      throw Trap(FaultKind::tensor_map,
                  fmt::format("four rows through a tensor map whose box has {} rows: encode it with a box of one row",
                              map.box[1]),
                  kSource);
@@ -83,20 +83,20 @@ class Boxes {
     const bool loads = direction == tma::Direction::load;
     const size_t rank = map.rank, box_dims = rank - 2;
     if (at.size() != rank + (loads ? box_dims : 0))
-      throw Trap(FaultCode::illegal_instruction,
+      throw Trap(FaultKind::tensor_map,
                  fmt::format("{} coordinates and offsets for an im2col tensor map of {} dimensions: {} are wanted",
                              at.size(), rank, rank + (loads ? box_dims : 0)),
                  kSource);
     for (size_t d = 1; d <= box_dims; ++d) {
       const int64_t first = map.lower[d - 1], last = static_cast<int64_t>(map.dims[d]) - 1 + map.upper[d - 1];
       if (at[d] < first || at[d] > last)
-        throw Trap(FaultCode::illegal_instruction,
+        throw Trap(FaultKind::tensor_map,
                    fmt::format("coordinate {} of dimension {}: a column begins inside the bounding box, {} to {}",
                                at[d], d, first, last),
                    kSource);
       if (!loads && (map.lower[d - 1] || map.upper[d - 1]))
         throw Trap(
-            FaultCode::illegal_instruction,
+            FaultKind::tensor_map,
             fmt::format("a store or reduction through an im2col map with corners {} and {} in dimension {}: they "
                         "must be 0",
                         map.lower[d - 1], map.upper[d - 1], d),

@@ -44,7 +44,7 @@ uint32_t taken_for_all(Warp& warp, uint32_t mask, uint32_t lanes) {
   const std::string what = fmt::format("lane {} executes an instruction whose member mask {:#010x} does not contain it",
                                        std::countr_zero(lanes & ~mask), mask);
   if (lanes != warp.live || cluster.grid.device.options().strict)
-    throw Trap(FaultCode::illegal_instruction, what,
+    throw Trap(FaultKind::sync_mask, what,
                "PTX ISA, .sync instructions: behaviour is undefined if the executing thread is not in membermask");
   cluster.remark(cluster.origin(warp),
                  what + "; all lanes of the warp are taken for members, as on an H200 where ptxas knows the mask");

@@ -4,6 +4,7 @@
 //
 //   isa_listing b200 < forms
 //   isa_listing rules            the hazard rules, as JSON: tools/page_blocks.py makes docs/hazards.md of it
+//   isa_listing faults           what ends a launch, likewise
 
 #include <cstdio>
 #include <exception>
@@ -15,6 +16,7 @@
 
 #include "emulator/hazards/rules.h"
 #include "emulator/machine/code.h"
+#include "emulator/machine/fault_kind.h"
 #include "emulator/ptx/parser.h"
 
 namespace {
@@ -47,10 +49,21 @@ int list_rules() {
   return 0;
 }
 
+int list_faults() {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < emu::kFaultKinds; ++i) {
+    const emu::FaultTraits& fault = emu::traits(static_cast<emu::FaultKind>(i));
+    out.push_back({{"id", fault.id}, {"title", fault.title}, {"sees", fault.sees}});
+  }
+  std::cout << out.dump(2) << "\n";
+  return 0;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   if (count == 2 && std::string(arguments[1]) == "rules") return list_rules();
+  if (count == 2 && std::string(arguments[1]) == "faults") return list_faults();
   const emu::Chip* chip = count == 2 ? emu::find_chip(arguments[1]) : nullptr;
   if (!chip) {
     std::fprintf(stderr, "usage: isa_listing CHIP < forms\n");

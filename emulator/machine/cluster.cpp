@@ -74,7 +74,7 @@ Cluster::Stop Cluster::run(bool admitted) {
       watch_for_cycle();
     }
   } catch (const Trap& trap) {
-    throw ClusterFault{static_cast<int>(trap.code), report_trap(*this, current_, trap)};
+    throw ClusterFault{report_trap(*this, current_, trap)};
   }
 }
 
@@ -103,7 +103,7 @@ bool Cluster::run_group(Group& group) {
       if (warp.registers_held && !instruction.drains && !settle_wgmma(warp, instruction)) return true;
       if (instruction.aligned && active != warp.live)
         throw Trap(
-            FaultCode::illegal_instruction,
+            FaultKind::aligned_divergence,
             fmt::format("an .aligned instruction whose guard is true for some lanes only (lanes {:#010x} of {:#010x}): "
                         "all lanes of the warp must execute it together",
                         active, warp.live),
@@ -147,7 +147,7 @@ void Cluster::retire_lanes(Warp& warp, uint32_t lanes) {
     --cta.live_warps;
     if (cta.live_warps == 0) {
       if (uint32_t columns = cta.tensor_memory.held_by(cta.owner))
-        throw Trap(FaultCode::launch_failure,
+        throw Trap(FaultKind::tensor_memory_leak,
                    fmt::format(
                        "the CTA ends with {} columns of tensor memory still allocated: tcgen05.dealloc them before the "
                        "kernel ends, or the next CTA on this SM blocks in tcgen05.alloc",

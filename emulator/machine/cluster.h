@@ -308,11 +308,4 @@ class Cluster {
 /// Throws Trap: `what` reads "shared memory is used".
 [[noreturn]] void refuse_gone(const Cta& cta, const char* what);
 
-/// A cluster ended in a trap or a hang: the finished report.
-struct ClusterFault {
-  int error;
-  std::string report;
-  bool at_once = false;  ///< whatever others do that would come before it
-};
-
 }  // namespace emu

@@ -18,7 +18,7 @@ constexpr const char* kSource = "PTX ISA, barrier.cluster";
 uint32_t Cluster::cluster_arrive(Warp& warp, uint32_t lanes, uint32_t resume_pc) {
   ClusterArrival& arrival = warp.cta.cluster_arrivals[warp.index];
   if (uint32_t twice = arrival.arrived & lanes)
-    throw Trap(FaultCode::launch_failure,
+    throw Trap(FaultKind::barrier_misuse, FaultCode::launch_failure,
                fmt::format("barrier.cluster.arrive a second time in one phase (lanes {:#010x}): each arrive needs its "
                            "barrier.cluster.wait before the next",
                            twice),
@@ -41,7 +41,7 @@ uint32_t Cluster::cluster_arrive(Warp& warp, uint32_t lanes, uint32_t resume_pc)
 uint32_t Cluster::cluster_wait(Warp& warp, uint32_t lanes, uint32_t resume_pc) {
   ClusterArrival& arrival = warp.cta.cluster_arrivals[warp.index];
   if (uint32_t unasked = lanes & ~arrival.unpaired)
-    throw Trap(FaultCode::launch_failure,
+    throw Trap(FaultKind::barrier_misuse, FaultCode::launch_failure,
                fmt::format("barrier.cluster.wait without a barrier.cluster.arrive before it (lanes {:#010x})", unasked),
                kSource);
   arrival.unpaired &= ~lanes;

@@ -169,6 +169,7 @@ std::string Device::take_printed() {
 }
 
 void Device::remark(const std::string& text) {
+  if (options_.check) findings_->remark(text);
   std::lock_guard lock(print_mutex_);
   ++remarks_[text];
 }
@@ -226,7 +227,7 @@ std::optional<Fault> Device::launch(const Kernel& kernel, const LaunchConfig& co
       std::max(last_end_ns_, static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()));
   std::optional<Fault> fault = grid.run();
   last_end_ns_ = grid.started_ns + nanoseconds(grid.counters().last_clock);
-  if (fault) findings_->fault(fault->report);
+  if (fault) findings_->fault(*fault, grid.program.pretty_name, options_.schedule);
   if (!options_.check_path.empty() && !fault)
     findings_->output(grid.program.pretty_name, grid.global_shadow->fingerprint(memory_));
   if (!options_.check_path.empty()) std::ofstream(options_.check_path) << findings_->json();

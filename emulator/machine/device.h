@@ -15,6 +15,7 @@
 
 #include "emulator/machine/chip.h"
 #include "emulator/machine/device_heap.h"
+#include "emulator/machine/fault.h"
 #include "emulator/machine/global_memory.h"
 #include "emulator/machine/options.h"
 
@@ -33,12 +34,6 @@ struct LaunchConfig {
   bool explicit_cluster = false;  ///< clusters were asked for, if only of one CTA
   uint32_t dynamic_shared_bytes = 0;
   bool cooperative = false;
-};
-
-/// How a launch ended badly: the CUDA error that sticks, and the text for a person.
-struct Fault {
-  int error = 0;
-  std::string report;
 };
 
 class KernelCode;

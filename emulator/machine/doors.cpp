@@ -13,14 +13,14 @@ Cta& Cluster::cta_of(uint32_t address) {
   uint32_t rank = shared_rank(address);
   if (rank >= ctas.size())
     throw Trap(
-        ctas.size() > 1 ? FaultCode::launch_failure : FaultCode::illegal_instruction,
+        FaultKind::no_such_cta, ctas.size() > 1 ? FaultCode::launch_failure : FaultCode::illegal_instruction,
         fmt::format("shared address {:#010x} names CTA {} of a cluster of {}", address, rank, ctas.size()),
         "shared::cluster addresses: CTA rank in bits 31-24; an H200 faults with 719, without a cluster with 715");
   return *ctas[rank];
 }
 
 void refuse_gone(const Cta& cta, const char* what) {
-  throw Trap(FaultCode::launch_failure,
+  throw Trap(FaultKind::peer_gone,
              fmt::format("{} after CTA {} of the cluster had ended, when it may be another CTA's: end no CTA while "
                          "others still use its shared memory or copies are under way there (wait for the copies; a "
                          "cluster barrier before the end)",

@@ -359,12 +359,14 @@ void GlobalMemory::refuse(uint64_t address, uint64_t bytes, Access access) const
   const auto freed = std::find_if(freed_.rbegin(), freed_.rend(),
                                   [&](const Freed& gone) { return address - gone.address < gone.bytes; });
 
+  FaultKind kind = FaultKind::out_of_bounds;
   const auto name = [](const Allocation& a) { return describe(a.address, a.bytes, a.what); };
   if (before != nullptr && address - before->address < before->bytes) {
     const uint64_t inside = before->bytes - (address - before->address);
     message +=
         fmt::format("the first {} lie in {}, the other {} run past its end", inside, name(*before), bytes - inside);
   } else if (freed != freed_.rend()) {
+    kind = FaultKind::use_after_free;
     message += fmt::format("use after free, {} bytes into {}, which has been released", address - freed->address,
                            describe(freed->address, freed->bytes, freed->what));
   } else if (const Allocation* reserved = lookup(reserved_, address)) {
@@ -388,7 +390,7 @@ void GlobalMemory::refuse(uint64_t address, uint64_t bytes, Access access) const
       message += "; nothing is allocated";
     }
   }
-  throw Trap(FaultCode::illegal_address, message);
+  throw Trap(kind, message);
 }
 
 }  // namespace emu

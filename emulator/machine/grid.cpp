@@ -247,7 +247,7 @@ void Grid::worker() {
       continue;
     }
     if (resident.state == State::faulted) {
-      fault_ = Fault{resident.fault->error, resident.fault->report};
+      fault_ = resident.fault->fault;
       stop_ = true;
       changed_.notify_all();
       break;
@@ -276,7 +276,7 @@ void Grid::worker() {
       if (error)
         error_ = error;
       else if (!fault_)
-        fault_ = Fault{fault->error, std::move(fault->report)};
+        fault_ = std::move(fault->fault);
       stop_ = true;
       changed_.notify_all();
       break;

@@ -13,14 +13,14 @@ constexpr const char* kSource = "PTX ISA, mbarrier object: contents and ranges; 
 
 Outcome settle(State state) {
   if (state.pending < 0)
-    throw Fault(FaultCode::launch_failure,
+    throw Fault(FaultKind::barrier_overflow,
                 fmt::format("mbarrier arrive beyond its count by {}: every arrival needs its share of the count that "
                             "mbarrier.init gave the phase (now {})",
                             -state.pending, state.expected),
                 kSource);
   if (state.tx_bytes > kMaxCount || state.tx_bytes < -kMaxCount)
     throw Fault(
-        FaultCode::launch_failure,
+        FaultKind::barrier_overflow,
         fmt::format("mbarrier transaction count {} bytes is out of range -{}..{}: split the copies over phases or "
                     "barriers",
                     state.tx_bytes, kMaxCount, kMaxCount),
@@ -66,7 +66,7 @@ bool plausible(uint64_t word) {
 void need_plausible(uint64_t word) {
   if (!plausible(word))
     throw Fault(
-        FaultCode::launch_failure,
+        FaultKind::barrier_invalid,
         fmt::format("the 64-bit word {:#018x} is no mbarrier: mbarrier.init has not been seen by now, the memory was "
                     "overwritten, or the address is not the barrier's",
                     word),
@@ -94,7 +94,7 @@ uint64_t expect_arrival(uint64_t word) {
   need_plausible(word);
   State state = State::decode(word);
   if (++state.pending > kMaxCount)
-    throw Fault(FaultCode::launch_failure,
+    throw Fault(FaultKind::barrier_overflow,
                 fmt::format("cp.async.mbarrier.arrive without .noinc raises the count beyond {}", kMaxCount), kSource);
   return state.encode();
 }

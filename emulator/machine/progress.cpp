@@ -191,12 +191,11 @@ bool Cluster::let_time_pass(uint64_t since, uint64_t state, uint64_t until) {
 }
 
 void Cluster::hang() {
-  throw ClusterFault{static_cast<int>(FaultCode::launch_timeout), report_hang(*this)};
+  throw ClusterFault{report_hang(*this)};
 }
 
 void Cluster::end_overdue() {
-  throw ClusterFault{static_cast<int>(FaultCode::launch_timeout),
-                     report_hang(*this, grid.device.options().time_limit_s), true};
+  throw ClusterFault{report_hang(*this, grid.device.options().time_limit_s), true};
 }
 
 }  // namespace emu

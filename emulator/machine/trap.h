@@ -6,26 +6,20 @@
 #include <stdexcept>
 #include <string>
 
-namespace emu {
+#include "emulator/machine/fault_kind.h"
 
-/// cudaError_t values that a kernel can end with (driver_types.h).
-enum class FaultCode : int {
-  illegal_address = 700,
-  launch_timeout = 702,
-  assert_failed = 710,
-  hardware_stack = 714,
-  illegal_instruction = 715,
-  misaligned_address = 716,
-  invalid_address_space = 717,
-  invalid_pc = 718,
-  launch_failure = 719,
-};
+namespace emu {
 
 struct Trap : std::runtime_error {
   /// `message` names the value, the rule and the way out; `source` is the section of the PTX ISA or the public source
   /// of the rule.
+  Trap(FaultKind kind, FaultCode code, const std::string& message, std::string source = {})
+      : std::runtime_error(message), kind(kind), code(code), source(std::move(source)) {}
+  Trap(FaultKind kind, const std::string& message, std::string source = {})
+      : Trap(kind, traits(kind).code, message, std::move(source)) {}
   Trap(FaultCode code, const std::string& message, std::string source = {})
-      : std::runtime_error(message), code(code), source(std::move(source)) {}
+      : Trap(usual_kind(code), code, message, std::move(source)) {}
+  FaultKind kind;
   FaultCode code;
   std::string source;
 };
@@ -39,13 +33,12 @@ struct AssertionFailed : Trap {
 
 /// The trap instruction: the kernel's own decision.
 struct KernelTrap : Trap {
-  KernelTrap()
-      : Trap(FaultCode::launch_failure, "the kernel executed trap: a check of its own failed", "PTX ISA, trap") {}
+  KernelTrap() : Trap(FaultKind::trap, "the kernel executed trap: a check of its own failed", "PTX ISA, trap") {}
 };
 
 /// An instruction, modifier or type that the emulator knows of but does not execute.
 struct Unimplemented : Trap {
-  explicit Unimplemented(const std::string& what) : Trap(FaultCode::illegal_instruction, what) {}
+  explicit Unimplemented(const std::string& what) : Trap(FaultKind::not_emulated, what) {}
 };
 
 }  // namespace emu

@@ -134,7 +134,7 @@ uint64_t Cluster::mbarrier_word(uint32_t address, Access access) {
   const auto& history = cta_of(address).barrier_history;
   if (auto known = history.find(shared_offset(address));
       access != Access::write && known != history.end() && known->second.invalidated)
-    throw mbarrier::Fault(FaultCode::launch_failure,
+    throw mbarrier::Fault(FaultKind::barrier_invalid,
                           "this is no mbarrier any more: mbarrier.inval has been seen, and no mbarrier.init since",
                           "PTX ISA, mbarrier.inval: other operations than mbarrier.init are undefined after it");
   return word;
@@ -288,7 +288,7 @@ void Cluster::barrier_check(Cta& cta, uint32_t number) {
   uint32_t wanted = barrier.everyone ? cta.live_threads() : barrier.wanted;
   if (barrier.arrived < wanted) return;
   if (barrier.arrived > wanted && !barrier.everyone)
-    throw Trap(FaultCode::launch_failure,
+    throw Trap(FaultKind::barrier_misuse, FaultCode::launch_failure,
                fmt::format("barrier {}: {} threads arrived, {} are wanted: a warp arrived that is not counted", number,
                            barrier.arrived, wanted),
                "PTX ISA, barrier: thread count");

@@ -94,21 +94,36 @@ std::vector<std::string> describe_calls(const Cluster& cluster, const Frame& inn
   return chain;
 }
 
-std::string report_trap(Cluster& cluster, const Origin& who, const Trap& trap) {
-  const Program& program = cluster.grid.program;
+std::string headline(const Grid& grid, const Fault& fault, const std::string& plainly) {
+  return grid.device.options().check
+             ? fmt::format("========= Error: {}: {} [{}]\n", grid.program.pretty_name, fault.title,
+                           traits(fault.kind).id)
+             : fmt::format("========= Emulated {}: {} {}\n", grid.device.chip().device_name.substr(7, 4),
+                           grid.program.pretty_name, plainly);
+}
+
+Fault report_trap(Cluster& cluster, const Origin& who, const Trap& trap) {
   const Cta& cta = *cluster.ctas[who.cta_rank];
+  Fault fault{.error = static_cast<int>(trap.code),
+              .kind = trap.kind,
+              .title = std::string(traits(trap.kind).title),
+              .message = trap.what(),
+              .source = trap.source};
   std::string first;
   if (const auto* assertion = dynamic_cast<const AssertionFailed*>(&trap)) first = assertion->lines;
   std::string lane = who.lane >= 0 ? fmt::format(", lane {}", who.lane) : "";
-  std::string text = first + fmt::format("========= Emulated {}: {} stopped\n",
-                                         cluster.grid.device.chip().device_name.substr(7, 4), program.pretty_name);
+  fault.sides.push_back({"stopped", describe_location(cluster.grid.location(who.source)),
+                         fmt::format("block ({},{},{}){}, warp {}{}", cta.index.x, cta.index.y, cta.index.z,
+                                     describe_rank(cta), who.warp, lane),
+                         cluster.grid.text(who.source)});
+  const Side& side = fault.sides.front();
+  std::string text = first + headline(cluster.grid, fault, "stopped");
   text += fmt::format("=========     {}\n", trap.what());
   if (dynamic_cast<const mbarrier::Fault*>(&trap))
     text += fmt::format("=========     {}: {}\n", describe_shared(cluster, cluster.last_mbarrier),
                         describe_mbarrier(cluster, cluster.last_mbarrier, "\n=========       "));
-  text += fmt::format("=========     at {}\n", describe_location(cluster.grid.location(who.source)));
-  text += fmt::format("=========     by block ({},{},{}){}, warp {}{}: {}\n", cta.index.x, cta.index.y, cta.index.z,
-                      describe_rank(cta), who.warp, lane, cluster.grid.text(who.source));
+  text += fmt::format("=========     at {}\n", side.where);
+  text += fmt::format("=========     by {}: {}\n", side.who, side.instruction);
   // What an asynchronous operation does wrong is not the fault of what its warp runs by then.
   const Group* group = cta.warps.size() > who.warp ? cta.warps[who.warp]->group : nullptr;
   if (group && group->frame &&
@@ -119,7 +134,8 @@ std::string report_trap(Cluster& cluster, const Origin& who, const Trap& trap) {
   if (dynamic_cast<const KernelTrap*>(&trap) || dynamic_cast<const AssertionFailed*>(&trap))
     text += report_given_up(cluster, *cta.warps[who.warp]);
   if (!trap.source.empty()) text += fmt::format("=========     rule: {}\n", trap.source);
-  return text;
+  fault.report = std::move(text);
+  return fault;
 }
 
 }  // namespace emu

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "emulator/machine/cluster.h"
+#include "emulator/machine/fault.h"
 #include "emulator/machine/trap.h"
 
 namespace emu {
@@ -34,8 +35,11 @@ std::vector<std::string> describe_calls(const Cluster& cluster, const Frame& inn
 /// others do meanwhile. "" where it had given up none.
 std::string report_given_up(Cluster& cluster, const Warp& warp);
 
-std::string report_trap(Cluster& cluster, const Origin& who, const Trap& trap);
+/// The first line of a report: in the form of the findings where the hazard rules are on, with the kind's id.
+std::string headline(const Grid& grid, const Fault& fault, const std::string& plainly);
+
+Fault report_trap(Cluster& cluster, const Origin& who, const Trap& trap);
 /// `time_limit_s`: the cluster could still go on, but has run for longer than LADDER_TIME_LIMIT allows; 0: it hangs.
-std::string report_hang(Cluster& cluster, double time_limit_s = 0);
+Fault report_hang(Cluster& cluster, double time_limit_s = 0);
 
 }  // namespace emu

@@ -173,7 +173,7 @@ std::string followers_text(const Cluster& cluster, const std::vector<Stuck>& all
 
 }  // namespace
 
-std::string report_hang(Cluster& cluster, double time_limit_s) {
+Fault report_hang(Cluster& cluster, double time_limit_s) {
   const Grid& grid = cluster.grid;
   const bool for_ever = time_limit_s == 0;
   const std::vector<Stuck> all = find_stuck(cluster, for_ever);
@@ -185,8 +185,16 @@ std::string report_hang(Cluster& cluster, double time_limit_s) {
       : somebody_asks
           ? fmt::format("hangs: every thread of the {} waits, or asks in a loop for what nobody changes", whose)
           : fmt::format("hangs: no thread of the {} can go on", whose);
-  std::string text = fmt::format("========= Emulated {}: {} {}\n", grid.device.chip().device_name.substr(7, 4),
-                                 grid.program.pretty_name, why);
+  Fault fault{.error = static_cast<int>(FaultCode::launch_timeout),
+              .kind = !for_ever       ? FaultKind::time_limit
+                      : somebody_asks ? FaultKind::livelock
+                                      : FaultKind::hang,
+              .title = why};
+  for (const Stuck& stuck : all)
+    if (stuck.root)
+      fault.sides.push_back({short_wait(cluster, *stuck.groups[0]), describe_location(grid.location(stuck.source)),
+                             who(stuck), grid.text(stuck.source)});
+  std::string text = headline(grid, fault, why);
   uint64_t clock = cluster.clock;
   std::string in_vain;
   if (const Cluster::Lapse* lapse = for_ever ? cluster.lapse() : nullptr) {
@@ -210,12 +218,15 @@ std::string report_hang(Cluster& cluster, double time_limit_s) {
   if (const std::string followers = followers_text(cluster, all, for_ever); !followers.empty())
     text += "=========     the others wait for those, or for others that do:\n" + followers;
   text += describe_given_up(cluster, all);
-  if (for_ever)
-    text += somebody_asks
-                ? "=========     rule: what a loop asks for must be written by a thread that still gets there\n"
-                : "=========     rule: a wait ends only when somebody arrives, commits or completes bytes; nothing "
-                  "that could is under way\n";
-  return text;
+  if (for_ever) {
+    fault.source = somebody_asks
+                       ? "what a loop asks for must be written by a thread that still gets there"
+                       : "a wait ends only when somebody arrives, commits or completes bytes; nothing that could is "
+                         "under way";
+    text += fmt::format("=========     rule: {}\n", fault.source);
+  }
+  fault.report = std::move(text);
+  return fault;
 }
 
 }  // namespace emu

@@ -11,7 +11,7 @@ constexpr const char* kTcgen05Source = "PTX ISA, tcgen05 shared memory descripto
 constexpr const char* kWgmmaSource = "PTX ISA, wgmma matrix descriptor";
 
 [[noreturn]] void refuse(uint64_t word, std::string_view operand, const std::string& why, const char* source) {
-  throw Trap(FaultCode::illegal_instruction,
+  throw Trap(FaultKind::descriptor,
              fmt::format("the shared-memory descriptor of {} is {:#018x}: {}", operand, word, why), source);
 }
 

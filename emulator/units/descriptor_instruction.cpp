@@ -12,8 +12,7 @@ constexpr const char* kFormat = "PTX ISA, tcgen05 instruction descriptor";
 constexpr const char* kShape = "PTX ISA, tcgen05 matrix shape";
 
 [[noreturn]] void refuse(uint32_t word, const std::string& why, const char* source) {
-  throw Trap(FaultCode::illegal_instruction, fmt::format("the instruction descriptor is {:#010x}: {}", word, why),
-             source);
+  throw Trap(FaultKind::descriptor, fmt::format("the instruction descriptor is {:#010x}: {}", word, why), source);
 }
 
 constexpr uint32_t field(uint32_t word, int first, int bits) {

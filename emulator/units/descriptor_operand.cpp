@@ -108,7 +108,7 @@ void check_bounds(const SharedWindow& shared, const MatrixDescriptor& descriptor
   const ByteExtent extent = operand_extent(descriptor, shape);
   if (extent.first >= shared.begin && extent.last < shared.end) return;
   throw Trap(
-      FaultCode::illegal_instruction,
+      FaultKind::descriptor,
       fmt::format(
           "{} ({} rows of {}, {}-major, {} swizzle; descriptor: start {:#x}, leading offset {}, stride offset {} "
           "bytes) is read from shared address {:#x} to {:#x}, but this CTA has {:#x} to {:#x}. Check the start, "
@@ -122,7 +122,7 @@ void check_bounds(const SharedWindow& shared, const MatrixDescriptor& descriptor
 }  // namespace
 
 void check_operand(const MatrixDescriptor& descriptor, const OperandShape& shape, std::string_view operand) {
-  const auto refuse = [&](const std::string& why) { throw Trap(FaultCode::illegal_instruction, why, kSource); };
+  const auto refuse = [&](const std::string& why) { throw Trap(FaultKind::descriptor, why, kSource); };
   const bool atom32 = descriptor.swizzle == OperandSwizzle::b128_atom32;
   if (atom32 && shape.type != ElementType::tf32) {
     refuse(

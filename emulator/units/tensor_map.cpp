@@ -152,7 +152,7 @@ TensorMap decode_tensor_map(const std::byte* object, uint64_t object_address) {
   if (packed.magic != kMagic || packed.version != kVersion) {
     if (const auto map = decode_chip_tensor_map(object)) return *map;
     throw Trap(
-        FaultCode::illegal_instruction,
+        FaultKind::tensor_map,
         fmt::format(
             "no tensor map at {:#x}: the 128 bytes there (they begin with {:#010x}) were not made by "
             "cuTensorMapEncodeTiled; is the operand the map's address, and is the map a `const __grid_constant__` "
@@ -162,7 +162,7 @@ TensorMap decode_tensor_map(const std::byte* object, uint64_t object_address) {
   }
   if (packed.checksum != checksum_of(packed)) {
     throw Trap(
-        FaultCode::illegal_instruction,
+        FaultKind::tensor_map,
         fmt::format(
             "the tensor map at {:#x} was changed since cuTensorMapEncodeTiled made it: its checksum is {:#x}, its "
             "bytes give {:#x}. A map is opaque; change it with tensormap.replace only, and copy all 128 bytes",

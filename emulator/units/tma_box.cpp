@@ -43,7 +43,7 @@ std::string Box::describe() const {
 Box::Box(const TensorMap& map, std::span<const int32_t> coordinates, Direction direction)
     : map_(map), direction_(direction) {
   const auto refuse = [&](const std::string& why) {
-    throw Trap(FaultCode::illegal_instruction, fmt::format("{}: {}", name_of(direction), why), kSource);
+    throw Trap(FaultKind::tensor_map, fmt::format("{}: {}", name_of(direction), why), kSource);
   };
   if (coordinates.size() != map.rank) {
     refuse(
@@ -246,8 +246,8 @@ std::span<std::byte> Nest::row(const Box& box, const GlobalMemory& memory, uint6
   try {
     return {memory.door(address, bytes, access), bytes};
   } catch (const Trap& trap) {
-    throw Trap(trap.code, fmt::format("{} of a {}: {}", name_of(box.direction()), box.describe(), trap.what()),
-               kSource);
+    throw Trap(trap.kind, trap.code,
+               fmt::format("{} of a {}: {}", name_of(box.direction()), box.describe(), trap.what()), kSource);
   }
 }
 

@@ -34,7 +34,7 @@ void gather_copy(const SharedWindow& shared, const MatrixDescriptor& descriptor,
       const uint64_t address = chunk_address(descriptor, rows, row * 2 + i);
       if (address < shared.begin || address + kChunk > shared.end)
         throw Trap(
-            FaultCode::illegal_instruction,
+            FaultKind::descriptor,
             fmt::format("tcgen05.cp reads row {} of {} at shared address {:#x}, but this CTA has {:#x} to {:#x}. "
                         "Check the descriptor's start ({:#x}) and both offsets (leading {}, stride {} bytes)",
                         row, extent.rows, address, shared.begin, shared.end - 1, descriptor.start,

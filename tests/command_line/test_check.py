@@ -2,7 +2,9 @@
 
 import json
 import os
+import tempfile
 import unittest
+from pathlib import Path
 
 from support import BUILD, Refusals, ladder
 from tools import check
@@ -64,7 +66,7 @@ class Check(Refusals):
                 finding = {"rule": "uninitialised", "rank": "Note", "kernel": "k", "sides": [], "explanation": "", "count": 1,
                            "consequences": 0, "schedule": schedule, "title": "", "object": "", "fix": "", "source": ""}
                 outputs = [{"kernel": "k", "fingerprint": self.fingerprints.pop(0)}]
-                return None, {"findings": [finding], "faults": [], "outputs": outputs}, ""
+                return None, {"findings": [finding], "remarks": [], "outputs": outputs}
 
         for fingerprints, rank in ((("a", "a", "b"), "Error"), (("a", "a", "a"), "Note"), (("a", "c", "b"), "Note")):
             result = check.Result(Subject(*fingerprints), ["earliest"])
@@ -99,8 +101,7 @@ class Check(Refusals):
         done = ladder("check", "--json", "--threads", "1", MUSEUM / "hopper_read_without_wait", "broken")
         self.assertEqual(done.returncode, 1, done.stderr)
         subject, = json.loads(done.stdout)
-        self.assertEqual((subject["subject"], subject["good"], subject["faults"], subject["remarks"]),
-                         ("hopper_read_without_wait broken", False, [], []))
+        self.assertEqual((subject["subject"], subject["good"], subject["remarks"]), ("hopper_read_without_wait broken", False, []))
         finding, = subject["findings"]
         self.assertEqual((finding["rule"], finding["rank"], finding["kernel"]), ("read-too-early", "Error", "copy_tile"))
         self.assertEqual(finding["schedules"], subject["schedules"])
@@ -156,9 +157,40 @@ class Check(Refusals):
 
     def test_a_hang_is_told_once(self):
         text = "\n".join(self.exhibit(1, "hopper_producer_first_parity", "broken"))
+        self.assertTrue(text.startswith("========= Error: copy_tiles: hangs: no thread of the block can go on [hang]\n"), text)
         self.assertEqual(text.count("hangs: no thread of the block can go on"), 1)
         self.assertIn("waits for tile_empty[0]", text)
-        self.assertRegex(text, rf"\nhopper_producer_first_parity broken: stopped by the emulator \({SCHEDULES}; .* s\)$")
+        self.assertRegex(text, rf"\nhopper_producer_first_parity broken: 1 error, stopped by the emulator \({SCHEDULES}; .* s\)$")
+
+    def test_a_fault_is_a_finding(self):
+        text = "\n".join(self.exhibit(1, "blackwell_tmem_leaked", "broken"))
+        self.assertRegex(text, r"^========= Error: \w+: CTA ends with tensor memory still allocated \[tensor-memory-leak\]\n"
+                               r"=========     the CTA ends with 32 columns of tensor memory still allocated: ")
+        self.assertRegex(text, r"\nblackwell_tmem_leaked broken: 1 error, stopped by the emulator \(")
+        done = ladder("check", "--json", MUSEUM / "blackwell_tmem_leaked", "broken")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        subject, = json.loads(done.stdout)
+        finding, = subject["findings"]
+        self.assertEqual((finding["rule"], finding["rank"], finding["schedules"]), ("tensor-memory-leak", "Error", subject["schedules"]))
+        self.assertIn("32 columns of tensor memory still allocated", finding["explanation"])
+        self.assertRegex(finding["source"], r"^PTX ISA, tcgen05.dealloc")
+        side, = finding["sides"]
+        self.assertRegex(side["where"], r"^museum/blackwell_tmem_leaked.cu:\d+")
+        self.assertRegex(side["who"], r"^block \(0,0,0\), warp \d")
+
+    def test_a_hang_in_json(self):
+        done = ladder("check", "--json", "--schedule", "latest", MUSEUM / "hopper_producer_first_parity", "broken")
+        subject, = json.loads(done.stdout)
+        finding, = subject["findings"]
+        self.assertEqual((finding["rule"], finding["rank"], finding["kernel"]), ("hang", "Error", "copy_tiles"))
+        self.assertEqual([side["what"] for side in finding["sides"]], ["waits for tile_empty[0]"])
+        self.assertIn("tile_empty[0]", finding["report"])
+
+    def test_what_ended_a_launch_comes_after_what_may_have_brought_it_about(self):
+        lines = self.exhibit(1, "blackwell_tmem_freed_under_readers", "broken")
+        heads = [line for line in lines if line.startswith("========= Error: ")]
+        self.assertRegex(heads[0], r"\[overwrite-too-early\]$")
+        self.assertRegex(heads[-1], r"\[tensor-memory-unallocated\]$")
 
     def test_notes_of_the_emulator(self):
         lines = self.exhibit(1, "blackwell_accumulator_without_wait", "broken")
@@ -166,6 +198,18 @@ class Check(Refusals):
         self.assertEqual(len(notes), 1, notes)
         self.assertRegex(notes[0], r"tcgen05.ld got NaN from tensor memory .*; only under latest$")
         self.assertIn("broken: 1 error, 1 note, failed (", lines[-1])
+
+    def test_notes_of_the_emulator_are_kept(self):
+        program = MUSEUM / "blackwell_accumulator_without_wait"
+        done = ladder("check", "--json", "--schedule", "latest", program, "broken")
+        remark, = json.loads(done.stdout)[0]["remarks"]
+        self.assertIn("tcgen05.ld got NaN from tensor memory", remark["text"])
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "findings.json")
+            ladder("emulate", program, "broken", LADDER_CHIP="b200", LADDER_CHECK="1", LADDER_CHECK_FILE=path, LADDER_SCHEDULE="latest")
+            kept = json.loads(path.read_text())["remarks"]
+        self.assertEqual([one["text"] for one in kept], [remark["text"]])
+        self.assertGreater(kept[0]["count"], 0)
 
     def test_time_that_is_over(self):
         lines = self.check(1, "--timeout", "0.5", "--schedule", "latest", MUSEUM / "hopper_read_without_wait", "fixed", "--runs", "99999")
@@ -180,15 +224,56 @@ class Check(Refusals):
 class Merging(unittest.TestCase):
     def finding(self, rule, line, **changes):
         return {"rule": rule, "kernel": "k", "rank": "Error", "count": 1, "consequences": 0, "schedule": "latest",
-                "sides": [{"what": "load", "where": f"k.cu:{line}", "who": "somebody"}], **changes}
+                "sides": [self.side("load", line)], **changes}
+
+    def side(self, what, line, *also):
+        return {"what": what, "where": f"k.cu:{line} (in w.cuh:7)", "who": "somebody", "instruction": "ld",
+                "also": [f"k.cu:{other} (in w.cuh:7)" for other in also]}
 
     def test_findings(self):
         found = [("earliest", self.finding("a", 1, rank="Rule")), ("earliest", self.finding("a", 2)),
-                 ("latest", self.finding("a", 1, count=3, consequences=1)), ("latest", self.finding("b", 1, rank="Note"))]
-        self.assertEqual([(one["rule"], one["sides"][0]["where"], one["rank"], one["count"], one["consequences"], one["schedules"])
+                 ("latest", self.finding("a", 1, count=3, consequences=1)), ("latest", self.finding("b", 9, rank="Note"))]
+        self.assertEqual([(one["rule"], one["sides"][0]["where"].split()[0], one["rank"], one["count"], one["consequences"], one["schedules"])
                           for one in check.merged(found)],
                          [("a", "k.cu:1", "Error", 4, 1, ["earliest", "latest"]), ("a", "k.cu:2", "Error", 1, 0, ["earliest"]),
-                          ("b", "k.cu:1", "Note", 1, 0, ["latest"])])
+                          ("b", "k.cu:9", "Note", 1, 0, ["latest"])])
+
+    def test_lines_of_one_cause(self):
+        """Each schedule may have met another of them first."""
+        def race(load, store, *also, **changes):
+            return self.finding("a", 0, sides=[self.side("load", load, *also), self.side("store", store)], title="t", object="o",
+                                explanation="e", fix="f", source="s", **changes)
+        found = [("earliest", race(5, 1, 12)), ("latest", race(12, 1, 5, 100)), ("latest", race(7, 2)), ("latest", race(3, 1, rank="Rule"))]
+        merged = check.merged(found)
+        self.assertEqual([[(one["where"].split()[0], [place.split()[0] for place in one["also"]]) for one in finding["sides"]]
+                          for finding in merged],
+                         [[("k.cu:5", ["k.cu:12", "k.cu:100"]), ("k.cu:1", [])], [("k.cu:7", []), ("k.cu:2", [])],
+                          [("k.cu:3", []), ("k.cu:1", [])]])
+        self.assertEqual([finding["count"] for finding in merged], [2, 1, 1])
+        lines = check.text_of(merged[0], ["earliest", "latest"]).split("\n")
+        self.assertEqual(lines[4], "=========         also: line 12, 100")
+        elsewhere = {"where": "k.cu:5", "also": ["k.cu:9", "x.cu:4 (in w.cuh:7)"]}
+        self.assertEqual(check.also_text(elsewhere), "line 9, x.cu:4")
+        # What came with the first schedule is left as it was.
+        self.assertEqual(found[0][1]["sides"][0]["also"], ["k.cu:12 (in w.cuh:7)"])
+
+    def test_what_follows_from_an_error_of_another_schedule(self):
+        error = self.finding("a", 0, sides=[self.side("load", 5, 6), self.side("store", 1)])
+        rule = self.finding("b", 6, rank="Rule")
+        merged = check.merged([("earliest", error), ("latest", rule), ("latest", self.finding("b", 7, rank="Rule"))])
+        self.assertEqual([(one["rule"], one["consequences"], one["sides"][0]["where"].split()[0]) for one in merged],
+                         [("a", 1, "k.cu:5"), ("b", 0, "k.cu:7")])
+
+    def test_what_ended_a_launch(self):
+        """The same place is the same fault, whatever it waited for; behind the errors that may have brought it about."""
+        def hang(line, what):
+            return self.finding("hang", line, report="r", sides=[self.side(what, line)])
+        both = hang(3, "waits for full[1]")
+        both["sides"] *= 2  # two CTAs stand there
+        found = [("earliest", hang(3, "waits for full[0]")), ("latest", both), ("latest", hang(4, "runs")),
+                 ("latest", self.finding("a", 1))]
+        self.assertEqual([(one["rule"], one["sides"][0]["where"].split()[0], one["schedules"]) for one in check.merged(found)],
+                         [("a", "k.cu:1", ["latest"]), ("hang", "k.cu:3", ["earliest", "latest"]), ("hang", "k.cu:4", ["latest"])])
 
     def test_texts(self):
         """Cycles, blocks and addresses may differ, lines may not."""

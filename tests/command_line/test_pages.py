@@ -89,6 +89,27 @@ class Blocks(Refusals):
         self.assertRegex(lines[1], "^  check     MISMATCH: 28672 of 32768 outputs")
         self.assertRegex(lines[-3], r"^            D\[\d+\]\[\d+\] is .* should be ")
 
+    def test_cells_of_what_is_found(self):
+        rows = [("no wait for tile_empty", "`overwrite-too-early`: TMA load at 86, 87 before tcgen05.mma at 91 is done"),
+                ("16 bytes too many expected", "`hang` at 88"), ("A loaded one K tile late", "nothing"),
+                ("twice A's bytes expected", "`barrier-bytes` at 87 (`random:1`); `read-too-early`: tcgen05.mma at 91 before TMA load at "
+                 "86, 87 is done (`random:1`); `hang` at 88 (`earliest`, `latest`)")]
+        page = ["| edit | `./ladder check` |", "| --- | --- |",
+                *(f"| {name} | <!-- check: step01_kloop, {name} --> old words |" for name, _ in rows)]
+        self.page.write_text("\n".join(page) + "\n")
+        done = ladder("pages", "--check", self.page)
+        self.assertEqual((done.returncode, done.stderr), (1, "page.md is out of date: ./ladder pages\n"))
+        self.assertEqual(ladder("pages", self.page).returncode, 0)
+        # As they are in blackwell.cu.
+        lines = (ROOT / "step01_kloop" / "blackwell.cu").read_text().split("\n")
+        for number, words in ((86, "a_map"), (87, "b_map"), (88, "tile_full"), (91, "tcgen05_mma_f16")):
+            self.assertIn(words, lines[number - 1])
+        self.assertEqual(self.page.read_text().split("\n")[2:-1],
+                         [f"| {name} | <!-- check: step01_kloop, {name} --> {found} |" for name, found in rows])
+        self.assertEqual(ladder("pages", "--check", self.page).returncode, 0)
+        self.page.write_text("\n".join(page[:3]).replace("tile_empty", "tile_huge") + "\n")
+        self.assert_refused(ladder("pages", self.page), "no mutant 'no wait for tile_huge' of step01_kloop")
+
     def test_a_diff(self):
         lines = self.renewed(DIFF, "```diff\n```\n")
         self.assertEqual((lines[0], lines[-2:]), ("```diff", ["```", ""]))
@@ -149,9 +170,9 @@ class Blocks(Refusals):
         begin = lines.index("### hopper_store_without_proxy_fence")
         self.assertEqual(lines[begin + 2], "**A tile written by threads is handed to TMA without a fence between the proxies.**")
         self.assertIn("+ fence_proxy_async_shared_cta();", lines[begin:])
-        self.assertIn("Told, under `earliest`:", lines[begin:])
+        self.assertIn("What `./ladder check` says of the broken twin, under `earliest`:", lines[begin:])
         lines = self.renewed("<!-- museum: table -->", "| old |\n")
-        self.assertEqual(lines[:2], ["| exhibit | what is wrong | what is told | chip |", "| --- | --- | --- | --- |"])
+        self.assertEqual(lines[:2], ["| exhibit | what is wrong | `./ladder check` says | right all the same, on a real chip |", "| --- | --- | --- | --- |"])
         self.assertIn("error: `proxy-fence`", next(line for line in lines if line.startswith("| [hopper_store_without_proxy_fence]")))
 
     def test_exhibits_without_an_end(self):

@@ -5,7 +5,7 @@
 // Fix: Each of the three is shifted right by 4 (common/layout/smem_descriptor.h).
 // Rule: PTX ISA, tcgen05 shared memory descriptor
 // Theme: contents and layouts
-// Expect: fault:descriptor of stride offset 2048 bytes
+// Expect: descriptor of stride offset 2048 bytes
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"

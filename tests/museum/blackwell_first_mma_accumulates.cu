@@ -6,7 +6,7 @@
 // Fix: enable-input-d is false for the first MMA of each tile: D = A B.
 // Rule: PTX ISA, tcgen05.mma, enable-input-d; tcgen05.alloc
 // Theme: contents and layouts
-// Expect: fault:nothing-to-add-to of columns 0 to 31
+// Expect: tensor-memory-unwritten of columns 0 to 31
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"

@@ -6,7 +6,7 @@
 // Fix: The quarter, and with it the rows, are taken from the warp's index in the CTA.
 // Rule: PTX ISA, tcgen05.ld: access restrictions of the warps of a warpgroup
 // Theme: tensor core results and tensor memory
-// Expect: fault:foreign-lanes of tcgen05.ld
+// Expect: tensor-memory-quarter of tcgen05.ld
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"

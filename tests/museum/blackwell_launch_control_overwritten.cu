@@ -7,7 +7,7 @@
 // Rule: PTX ISA, clusterlaunchcontrol.try_cancel; async proxy
 // Theme: stages and buffers
 // Expect: overwrite-too-early, warp-sync of answer
-// Also: fault:assertion
+// Also: assertion
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"
 #include "tests/museum/exhibit.cuh"

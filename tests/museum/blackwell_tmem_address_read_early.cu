@@ -7,7 +7,7 @@
 // Rule: PTX ISA, tcgen05.alloc; tcgen05.fence
 // Theme: tensor core results and tensor memory
 // Expect: read-too-early of tmem_address
-// Also: fault:foreign-lanes
+// Also: tensor-memory-quarter
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"

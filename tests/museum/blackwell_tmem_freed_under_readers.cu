@@ -7,7 +7,7 @@
 // Rule: PTX ISA, tcgen05.dealloc; tcgen05.fence
 // Theme: tensor core results and tensor memory
 // Expect: overwrite-too-early of columns 0 to 31
-// Also: fault:not-allocated
+// Also: tensor-memory-unallocated
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"

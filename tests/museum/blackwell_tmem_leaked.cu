@@ -6,7 +6,7 @@
 // Fix: tcgen05.dealloc of all columns before the kernel ends, after everybody has read.
 // Rule: PTX ISA, tcgen05.alloc, tcgen05.dealloc: all must be freed before the kernel ends
 // Theme: tensor core results and tensor memory
-// Expect: fault:not-freed of 32 columns
+// Expect: tensor-memory-leak of 32 columns
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"

@@ -9,7 +9,7 @@
 // Rule: PTX ISA, mbarrier.init: on memory of a live mbarrier it is undefined; mbarrier.inval first
 // Theme: the life of a barrier
 // Expect: barrier-reuse of tile_full
-// Also: fault:no-mbarrier
+// Also: barrier-invalid
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"

@@ -5,7 +5,7 @@
 // Fix: __syncthreads() between the init and the first use.
 // Rule: PTX ISA, mbarrier.init
 // Theme: the life of a barrier
-// Expect: fault:no-mbarrier of tile_full
+// Expect: barrier-invalid of tile_full
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"

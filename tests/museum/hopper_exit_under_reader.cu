@@ -6,7 +6,7 @@
 // Fix: A cluster barrier at the end: nobody leaves before all have read.
 // Rule: PTX ISA, state spaces, shared::cluster; barrier.cluster
 // Theme: clusters
-// Expect: fault:peer-ended of CTA 0
+// Expect: peer-gone of CTA 0
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/shared.cuh"
 #include "tests/museum/exhibit.cuh"

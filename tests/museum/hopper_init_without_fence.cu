@@ -1,10 +1,12 @@
 // A barrier is initialised, and no fence stands between that and the copies that signal it.
 //
-// Symptom: None that anybody could rely on; a hang if the copy finds the barrier as it was before.
-// Why: mbarrier.init is an ordinary write of one thread. Other threads of the CTA see it after __syncthreads(), the
-//   asynchronous copies that will signal it (and other CTAs) after fence.mbarrier_init.
-// Fix: fence.mbarrier_init in the thread that initialises, then __syncthreads(), then the first use.
-// Rule: PTX ISA, mbarrier.init; membar/fence, fence.mbarrier_init
+// Symptom: None known, and by the newer text nothing is wrong here: this is a note.
+// Why: mbarrier.init is an ordinary write of one thread, and __syncthreads() orders it before the copy is issued. Until
+//   PTX ISA 9.2 the text left open whether an asynchronous copy sees it then, or fence.mbarrier_init must show it to
+//   the copy; from 9.3 on it says that copies reach their mbarrier through the generic proxy, where the order is enough.
+// Fix: fence.mbarrier_init in the thread that initialises, as published kernels have it: older texts can be read to ask
+//   for it, and across a cluster it lets the cluster barrier behind it be a relaxed one.
+// Rule: PTX ISA, cp.async.bulk, mbar; membar/fence, fence.mbarrier_init
 // Theme: the life of a barrier
 // Expect: barrier-init-fence of tile_full
 #include "common/ptx/bulk.cuh"
@@ -29,7 +31,7 @@ __global__ void __launch_bounds__(kThreads) copy_tile(const uint32_t* in, uint32
   const unsigned first = blockIdx.x * kWords;
   if (threadIdx.x == 32) {
     mbarrier_init(shared_address(tile_full), 1);  // reported
-    // The mistake: the init is not made visible to the copies that will signal the barrier.
+    // The mistake: no fence shows the init to the copies that will signal the barrier.
     if constexpr (!kBroken) fence_mbarrier_init();
   }
   __syncthreads();

@@ -6,7 +6,7 @@
 // Fix: One elected lane arrives for its warp, after __syncwarp(), or the barrier is initialised for all threads.
 // Rule: PTX ISA, mbarrier.arrive: the count must not exceed what is pending
 // Theme: bytes and arrivals
-// Expect: fault:arrivals of tile_empty
+// Expect: barrier-overflow of tile_empty
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"

@@ -32,19 +32,11 @@ def rules():
     return {name: (rank, "".join(re.findall(r'"([^"]*)"', title))) for name, rank, title in found}
 
 
-# What ends a run, by names of our own: what happened, and the words of the report that say so.
-FAULTS = {
-    "hang": ("a wait that nothing under way can end", "hangs: no thread of the block can go on"),
-    "fault:arrivals": ("more arrivals on an mbarrier than it waits for", "arrive together, more than the"),
-    "fault:assertion": ("a wait gave up", "an assertion failed: the phase this line waits for never ended"),
-    "fault:descriptor": ("a descriptor names memory that the CTA does not have", "Check the start, both offsets"),
-    "fault:foreign-lanes": ("lanes of tensor memory that are not the warp's", "a warp reaches lanes|of the warp's 32"),
-    "fault:no-mbarrier": ("what is used as an mbarrier is none", "is no mbarrier"),
-    "fault:not-allocated": ("tensor memory that is not the CTA's, or not any more", "is not allocated"),
-    "fault:not-freed": ("a CTA ends with tensor memory", "of tensor memory still allocated"),
-    "fault:nothing-to-add-to": ("an MMA adds to what nothing has written", "which nothing has written"),
-    "fault:peer-ended": ("shared memory of a CTA that has ended", "is used after CTA"),
-}
+def faults():
+    """What ends a launch, id -> title, as emulator/machine/fault_kind.cpp has it."""
+    text = (ROOT / "emulator" / "machine" / "fault_kind.cpp").read_text()
+    return dict(re.findall(r'\{"([\w-]+)", \w+,\s+"([^"]*)",', text))
+
 
 # Of these nothing is found yet, under any schedule.
 NOT_SEEN = set()
@@ -52,13 +44,12 @@ NOT_SEEN = set()
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one run. `result`: what the exhibit printed behind `result: `; `findings` and `faults`: of the hazard checker, as
+    """Of one run. `result`: what the exhibit printed behind `result: `; `findings`: of the hazard checker, as
     LADDER_CHECK_FILE has them; `said`: what the emulator wrote of it."""
 
     status: int
     result: str
     findings: list
-    faults: list
     said: str
 
     @property
@@ -68,11 +59,7 @@ class Outcome:
     @property
     def names(self):
         """Of all that was found."""
-        return [finding["rule"] for finding in self.findings] + [fault_name(fault) for fault in self.faults]
-
-
-def fault_name(report):
-    return next((name for name, (_, words) in FAULTS.items() if re.search(words, report)), report)
+        return [finding["rule"] for finding in self.findings]
 
 
 @dataclass(frozen=True)
@@ -114,6 +101,14 @@ class Exhibit:
         return "h200" if self.name.startswith("hopper_") else "b200"
 
     @property
+    def executable(self):
+        return BUILD / "tests" / "museum" / self.name
+
+    @property
+    def environment(self):
+        return {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "lib"), "LADDER_CHIP": self.chip}
+
+    @property
     def expected(self):
         """Any of these must be told, under every schedule; the first says it best. `Expect: NAME, NAME of OBJECT; NAME`."""
         groups = []
@@ -152,16 +147,17 @@ class Exhibit:
         found = []
         for expected in self.expected:
             for finding in outcome.findings:
-                lines = self.lines_in(" ".join(side["where"] for side in finding["sides"]))
+                if "report" in finding:  # it ended the launch
+                    lines = self.lines_in(finding["report"]) & self.reported
+                    if finding["rule"] in expected.names and expected.about_it(finding["report"]) and lines:
+                        found.append((finding["rule"], lines))
+                    continue
+                lines = self.lines_in(" ".join(place for side in finding["sides"] for place in (side["where"], *side["also"])))
                 at_home = all(self.source.name in side["where"] for side in finding["sides"])
-                both = len(lines) == min(len(finding["sides"]), 2)
+                both = len(lines) >= min(len(finding["sides"]), 2)
                 if finding["rule"] in expected.names and expected.about_it(finding["object"]) and at_home and both and \
                         lines <= self.reported:
                     found.append((finding["rule"], lines))
-            for fault in outcome.faults:
-                lines = self.lines_in(fault) & self.reported
-                if fault_name(fault) in expected.names and expected.about_it(fault) and lines:
-                    found.append((fault_name(fault), lines))
         return found
 
     def run(self, twin, schedule, *options, threads=0):
@@ -169,14 +165,13 @@ class Exhibit:
         schedule, _, strict = schedule.partition(", ")
         with tempfile.TemporaryDirectory(prefix="ladder-museum-") as folder:
             path = Path(folder, "findings.json")
-            environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "lib"), "LADDER_CHIP": self.chip,
-                           "LADDER_SCHEDULE": schedule, "LADDER_STRICT": "1" if strict else "0",
+            environment = {**self.environment, "LADDER_SCHEDULE": schedule, "LADDER_STRICT": "1" if strict else "0",
                            "LADDER_THREADS": str(threads), "LADDER_CHECK": "1", "LADDER_CHECK_FILE": str(path)}
-            done = subprocess.run([BUILD / "tests" / "museum" / self.name, twin, *options], stdin=subprocess.DEVNULL,
+            done = subprocess.run([self.executable, twin, *options], stdin=subprocess.DEVNULL,
                                   capture_output=True, text=True, timeout=SECONDS, env=environment)
             found = json.loads(path.read_text())
         results = re.findall(r"^result: (.*)$", done.stdout, re.MULTILINE)
-        return Outcome(done.returncode, results[-1] if results else "", found["findings"], found["faults"], done.stderr)
+        return Outcome(done.returncode, results[-1] if results else "", found["findings"], done.stderr)
 
     def runs(self, twin, schedules, threads=0):
         with ThreadPoolExecutor(2) as pool:

@@ -60,7 +60,7 @@ class Museum(unittest.TestCase):
         for field, text in exhibit.fields.items():
             self.assertTrue(text, field)
         self.assertIn(exhibit.fields["Theme"], museum.THEMES)
-        self.assertLessEqual({*exhibit.names, *exhibit.also}, {*museum.rules(), *museum.FAULTS})
+        self.assertLessEqual({*exhibit.names, *exhibit.also}, {*museum.rules(), *museum.faults()})
         self.assertEqual(exhibit.text.count("// The mistake: "), 1)
         self.assertIn("Who does", exhibit.text)
         seen = exhibit.name not in museum.NOT_SEEN
@@ -75,6 +75,14 @@ class Rules(unittest.TestCase):
         self.assertEqual(len(rules), int(re.search(r"kRules = (\d+);", source)[1]))
         self.assertEqual(rules["proxy-fence"],
                          ("error", "written by threads and used through the async proxy without a proxy fence"))
+
+    def test_faults_are_read(self):
+        faults = museum.faults()
+        source = (museum.ROOT / "emulator" / "machine" / "fault_kind.h").read_text()
+        self.assertEqual(len(faults), int(re.search(r"kFaultKinds = (\d+);", source)[1]))
+        self.assertEqual(faults["tensor-memory-leak"], "CTA ends with tensor memory still allocated")
+        # A name that both have is the same thing, seen coming and come.
+        self.assertEqual(set(faults) & set(museum.rules()), {"peer-gone"})
 
     def test_not_seen(self):
         self.assertLessEqual(museum.NOT_SEEN, {exhibit.name for exhibit in museum.exhibits()})
@@ -181,8 +189,8 @@ class Page(unittest.TestCase):
             self.assertEqual(page.measured("hopper_x"), "")
             page.RECORD.write_text(json.dumps({"recorded": "2026-01-02", "exhibits": [broken, entry("fixed", right=200)]}))
             self.assertEqual(page.measured("hopper_x"),
-                             "**On an H200**, *measured* on 2026-01-02: of 200 runs 150 right, 48 wrong, 2 failed (wrong (1 of 2 values; "
-                             "first at 0: got 1, expected 2); cudaErrorLaunchFailure). Fixed: all 200 runs right.")
+                             "**On a real H200**, *measured* on 2026-01-02: broken: of 200 runs 150 right, 48 wrong, 2 failed (1 of 2 "
+                             "values; first at 0: got 1, expected 2; cudaErrorLaunchFailure); fixed: all 200 runs right.")
             self.assertEqual(page.measured("hopper_y"), "")
 
     def test_every_theme_has_its_place(self):

@@ -5,6 +5,7 @@ import shutil
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,7 +14,7 @@ sys.path.insert(0, str(ROOT))
 
 from mutant import Good, Seeds  # noqa: E402
 from surgery import Executable  # noqa: E402
-from tools import build  # noqa: E402
+from tools import build, check  # noqa: E402
 from tools.rung import Case, execute  # noqa: E402
 
 SECONDS = 60  # a run takes well under one
@@ -53,6 +54,11 @@ class Bench:
                 return dict(zip(schedules, pool.map(lambda case: execute(case, program=program, timeout=SECONDS), cases)))
         finally:
             program.unlink()
+
+    def found(self, mutant, schedules):
+        """What the hazard rules find under all of these together, as `./ladder check` lists it: never strict."""
+        outcomes = self.run(replace(mutant, strict=False), schedules, rules=True)
+        return check.merged((schedule, finding) for schedule, outcome in outcomes.items() for finding in outcome.findings)
 
 
 def complaint(wanted, outcome, source):

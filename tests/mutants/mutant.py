@@ -86,6 +86,7 @@ class Mutant:
     input: str = "random"
     strict: bool = False
     variant: str = ""          # of the rung; "": its default
+    found: str = ""            # rules that `./ladder check` names, all its schedules together, in its order: "NAME, NAME"
 
     def __post_init__(self):
         if not self.shape:

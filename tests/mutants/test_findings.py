@@ -1,10 +1,12 @@
-"""What only an unlucky schedule shows of a broken rung, the hazard rules see under the kindest one; and of a right one nothing."""
+"""What only an unlucky schedule shows of a broken rung, the hazard rules see under the kindest one; and of a right one nothing.
+Of all of them `./ladder check` says what the catalogue has; the pages quote that."""
 
 import unittest
 
 from bench import Bench
 from catalogue import MUTANTS
 from mutant import Good
+from tools.check import SCHEDULES
 
 EARLIEST = "earliest"
 
@@ -67,6 +69,19 @@ class Findings(unittest.TestCase):
                 self.assertIn(f"{mutant.rung}/blackwell.cu:", said)
                 found += 1
         self.assertGreater(found, 15)
+
+    def test_what_is_found(self):
+        """The rules by name, in lines of the rung's own."""
+        for mutant in MUTANTS:
+            if mutant.strict and not mutant.found:
+                continue
+            with self.subTest(mutant=f"{mutant.rung} {mutant.name}"):
+                findings = self.bench.found(mutant, SCHEDULES)
+                self.assertEqual(", ".join(dict.fromkeys(finding["rule"] for finding in findings)), mutant.found)
+                for finding in findings:
+                    self.assertEqual(finding["kernel"], mutant.rung)
+                    for side in finding["sides"]:
+                        self.assertIn(f"{mutant.rung}/blackwell.cu:", side["where"])
 
 
 if __name__ == "__main__":

@@ -17,6 +17,15 @@ using Names = std::vector<std::string>;
 constexpr probe::Shape kTwoWarps{.block = {64, 1, 1}};
 constexpr probe::Shape kPair{.grid = {2, 1, 1}, .cluster = {2, 1, 1}};
 
+/// All that the checker keeps of a run. p0: 64 words.
+nlohmann::json kept(const std::string& body, const probe::Shape& shape, emu::Options options = {}) {
+  options.check = true;
+  probe::Machine machine(options);
+  const uint64_t buffer = machine.buffer(std::vector<uint32_t>(64));
+  machine.launch(probe::kernel(body, 1), {buffer}, shape);
+  return nlohmann::json::parse(machine.device().findings().json());
+}
+
 /// "Error read-too-early", ...: what is found in `body`, sorted; under all schedules alike. p0: 64 words.
 Names found(const std::string& body, const probe::Shape& shape = kTwoWarps) {
   Names all;
@@ -282,4 +291,134 @@ TEST_CASE("the end of a barrier") {
         Names{"Error barrier-reuse"});
   CHECK(found(kStart + "bar.sync 1;\n@!%p7 bra end;\n" + lane_0("mbarrier.init.shared::cta.b64 [%r5], 1;\n") +
               "end:\n") == Names{"Rule barrier-reuse"});
+}
+
+TEST_CASE("a pair's tcgen05.alloc and .dealloc, and what is known of the other CTA by then") {
+  const std::string meet = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+  const auto body = [&](const std::string& before, const std::string& between) {
+    return kStart + before + "@!%p7 bra behind;\n" + R"(
+    tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r7], 32;
+    ld.shared.u32 %r10, [%r7];
+  behind:
+)" + between +
+           "@!%p7 bra end;\ntcgen05.dealloc.cta_group::2.sync.aligned.b32 %r10, 32;\nend:\nret;\n";
+  };
+  const probe::Shape pair{.grid = {2, 1, 1}, .block = {64, 1, 1}, .cluster = {2, 1, 1}};
+  CHECK(found(body(meet, meet), pair).empty());
+  // PTX ISA: the issuing warp must make sure that the peer CTA has been launched.
+  CHECK(found(body("", meet), pair) == Names{"Rule peer-not-started"});
+  CHECK(kept(body("", meet), pair)["findings"][0]["count"] == 2);
+  // That it ran once says nothing of its alloc.
+  CHECK(found(body(meet, ""), pair) == Names{"Rule pair-dealloc"});
+  CHECK(found(body(meet, "bar.sync 0;\n"), pair) == Names{"Rule pair-dealloc"});
+}
+
+TEST_CASE("each word of a finding counts once, however many lanes touched it") {
+  const auto object = [](const std::string& read) {
+    const nlohmann::json report = kept(roles("st.shared.v4.u32 [%r4], {%r1, %r1, %r1, %r1};\n", read), kTwoWarps);
+    REQUIRE(report["findings"].size() == 1);
+    return report["findings"][0]["object"].get<std::string>();
+  };
+  CHECK(object(kRead).starts_with("shared memory: 4 bytes from words"));
+  CHECK(object("and.b32 %r10, %r1, 1;\nshl.b32 %r10, %r10, 2;\nadd.u32 %r10, %r10, %r4;\nld.shared.u32 %r11, [%r10];\n"
+               "st.global.u32 [%d0], %r11;\n")
+            .starts_with("shared memory: 8 bytes from words"));
+}
+
+TEST_CASE("where nobody can know which of two accesses should come first, no side is taken") {
+  const auto said = [](const std::string& first, const std::string& second) {
+    const nlohmann::json report = kept(roles(first, second), kTwoWarps);
+    REQUIRE(report["findings"].size() == 1);
+    return report["findings"][0]["explanation"].get<std::string>();
+  };
+  const std::string either =
+      "Nothing orders the two: a barrier, or an arrive and a wait, is missing before the read or behind it.";
+  CHECK(said(lane_0(kWrite), lane_0(kRead)) == either);
+  // Who reads what nothing has written yet should have waited.
+  CHECK(said(lane_0("nanosleep.u32 90000;\n" + kWrite), lane_0(kRead)) != either);
+}
+
+TEST_CASE("several lines of one cause are one finding") {
+  const auto findings = [](const std::string& body, const probe::Shape& shape) {
+    return kept(body, shape)["findings"];
+  };
+  // Three warps load what a fourth stores.
+  const auto readers = [](const std::string& second) {
+    return kStart +
+           "@%p7 bra writer;\nsetp.eq.u32 %p1, %r2, 1;\n@%p1 bra one;\nsetp.eq.u32 %p1, %r2, 2;\n@%p1 bra two;\n" +
+           lane_0(kRead) + "ret;\none:\n" + lane_0(kRead) + "ret;\ntwo:\n" + lane_0(second) + "ret;\nwriter:\n" +
+           lane_0(kWrite) + lane_0("st.shared.u32 [%r4+64], %r1;\n");
+  };
+  const probe::Shape four{.block = {128, 1, 1}};
+  const nlohmann::json loads = findings(readers(kRead), four);
+  REQUIRE(loads.size() == 1);
+  CHECK(loads[0]["count"] == 3);
+  CHECK(loads[0]["sides"][0]["also"].size() == 2);
+  CHECK(loads[0]["sides"][1]["also"].empty());
+  // Another store is another cause.
+  CHECK(findings(readers("ld.shared.u32 %r10, [%r4+64];\nst.global.u32 [%d0], %r10;\n"), four).size() == 2);
+
+  // Two stores lack a fence before the copy out.
+  const nlohmann::json stores = findings(
+      kStart + "@!%p7 bra end;\n" +
+          lane_0("st.shared.u32 [%r4], %r1;\nst.shared.u32 [%r4+4], %r1;\nst.shared.v2.u32 [%r4+8], {%r1, %r1};\n"
+                 "cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r4], 16;\ncp.async.bulk.commit_group;\n"
+                 "cp.async.bulk.wait_group.read 0;\n") +
+          "end:\n",
+      kTwoWarps);
+  REQUIRE(stores.size() == 1);
+  CHECK(stores[0]["rule"] == "proxy-fence");
+  CHECK(stores[0]["sides"][0]["also"].empty());
+  CHECK(stores[0]["sides"][1]["also"].size() == 2);
+}
+
+TEST_CASE("what ends a launch is found, too, and what is let pass is kept") {
+  const nlohmann::json report = kept("ld.param.u64 %d0, [p0];\nld.global.u32 %r1, [%d0+2];\n", kTwoWarps);
+  REQUIRE(report["findings"].size() == 1);
+  const nlohmann::json& finding = report["findings"][0];
+  CHECK(finding["rule"] == "misaligned");
+  CHECK(finding["rank"] == "Error");
+  CHECK(finding["sides"][0]["instruction"] == "ld.global.u32");
+  CHECK(finding["report"].get<std::string>().starts_with("========= Error: probe: misaligned access [misaligned]\n"));
+  CHECK(report["remarks"].empty());
+
+  const auto rule = [](const std::string& body, const probe::Shape& shape = kTwoWarps) {
+    const nlohmann::json all = kept(body, shape)["findings"];
+    return all.empty() ? "" : all.back()["rule"].get<std::string>();
+  };
+  CHECK(rule("ld.param.u64 %d0, [p0];\nld.global.u32 %r1, [%d0+256];\n") == "out-of-bounds");
+  CHECK(rule(kStart + "mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r4], 0;\n") == "barrier-invalid");
+  CHECK(rule(kStart + "mbarrier.arrive.shared::cta.b64 %d5, [%r5], 2;\n") == "barrier-overflow");
+  CHECK(rule(kStart + "setp.eq.u32 %p1, %r1, 3;\n@%p1 bar.sync 1;\n") == "aligned-divergence");
+  CHECK(rule(kStart + lane_0(wait("%r5", 0))) == "hang");
+  CHECK(rule(kStart + "l:\nld.volatile.shared.u32 %r9, [%r7];\nsetp.eq.u32 %p1, %r9, 0;\n@%p1 bra l;\n") == "livelock");
+  CHECK(rule("trap;\n") == "trap");
+  const std::string alloc = kStart +
+                            "@!%p7 bra behind;\ntcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r7], 32;\n"
+                            "ld.shared.u32 %r10, [%r7];\n";
+  const std::string dealloc = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 32;\n";
+  CHECK(rule(alloc + "behind:\n") == "tensor-memory-leak");
+  CHECK(rule(alloc + dealloc + dealloc + "behind:\n") == "tensor-memory-free");
+  CHECK(rule(alloc + "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r11}, [%r10+32];\ntcgen05.wait::ld.sync.aligned;\n" +
+             dealloc + "behind:\n") == "tensor-memory-unallocated");
+  CHECK(rule(alloc + "add.u32 %r10, %r10, 0x200000;\ntcgen05.ld.sync.aligned.32x32b.x1.b32 {%r11}, [%r10];\n" +
+             dealloc + "behind:\n") == "tensor-memory-quarter");
+  CHECK(rule(kStart + "ld.shared::cluster.u32 %r9, [%r4+0x5000000];\n", kPair) == "no-such-cta");
+
+  const nlohmann::json passed =
+      kept(alloc + "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r11}, [%r10];\ntcgen05.wait::ld.sync.aligned;\n" + dealloc +
+               "behind:\n",
+           kTwoWarps);
+  REQUIRE(passed["remarks"].size() == 1);
+  CHECK(passed["remarks"][0]["text"].get<std::string>().find("tcgen05.ld got NaN") != std::string::npos);
+  CHECK(passed["remarks"][0]["count"] == 1);
+}
+
+TEST_CASE("the end of a CTA under its own bulk load") {
+  const std::string load =
+      "mbarrier.arrive.expect_tx.shared::cta.b64 %d5, [%r5], 16;\n"
+      "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r4], [%d0], 16, [%r5];\n";
+  CHECK(found(roles(lane_0(load), lane_0(wait("%r5", 0)))).empty());  // any thread of the CTA may wait
+  CHECK(found(roles(lane_0(load + wait("%r5", 0)), "")).empty());
+  CHECK(found(roles(lane_0(load), "")) == Names{"Rule bulk-load-wait"});
 }
