@@ -26,6 +26,15 @@ bool Clock::covers_lanes(Agent agent, uint32_t lanes, uint32_t time) const {
   return true;
 }
 
+bool Clock::includes(const Clock& other) const {
+  for (Agent agent = 0; agent < other.whole_.size(); ++agent)
+    if (other.whole_[agent] && !covers_lanes(agent, ~0u, other.whole_[agent])) return false;
+  for (const auto& [agent, times] : other.partial_)
+    for (uint32_t lane = 0; lane < 32; ++lane)
+      if (times[lane] && !covers(agent, lane, times[lane])) return false;
+  return true;
+}
+
 void Clock::raise(Agent agent, uint32_t time) {
   if (agent >= whole_.size()) whole_.resize(agent + 1);
   if (whole_[agent] >= time) return;

@@ -8,10 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
+
+#include "emulator/hazards/foreign.h"
 
 namespace emu::hazards {
 
@@ -32,6 +33,9 @@ class Clock {
   /// Agents from `first` on only.
   void join_from(const Clock& other, Agent first);
 
+  /// Whether joining `other` would change nothing.
+  bool includes(const Clock& other) const;
+
   bool operator==(const Clock&) const = default;
 
  private:
@@ -49,10 +53,12 @@ struct View {
   Clock done;    ///< operations that are complete, and seen to be by an order that the PTX memory model gives
   Clock seen;    ///< the same by any order at all: relaxed operations, too narrow a scope, lanes that ran together
   Clock fenced;  ///< generic accesses with a proxy fence behind them, for shared memory
-  Clock fenced_global;  ///< ... for global memory
-  Clock handed;         ///< tcgen05 operations with a tcgen05.fence::before_thread_sync behind them ...
-  std::map<uint64_t, std::shared_ptr<const View>> foreign;  ///< what is known of other clusters' agents, by cluster
-  Clock taken;  ///< ... and behind that, in this thread, a tcgen05.fence::after_thread_sync
+  Clock fenced_global;     ///< ... for global memory
+  Clock handed;            ///< tcgen05 operations with a tcgen05.fence::before_thread_sync behind them ...
+  Foreign foreign;         ///< what is known of other clusters' agents
+  Foreign foreign_fenced;  ///< ... with a proxy fence for global memory behind it
+  Foreign foreign_seen;    ///< by any order at all: of their views `seen`
+  Clock taken;             ///< ... and behind that, in this thread, a tcgen05.fence::after_thread_sync
 
   /// Synchronises with whoever released `other`.
   void acquire(const View& other) {
@@ -61,16 +67,9 @@ struct View {
     fenced.join(other.fenced);
     fenced_global.join(other.fenced_global);
     handed.join(other.handed);
-    for (const auto& [cluster, theirs] : other.foreign) {
-      std::shared_ptr<const View>& ours = foreign[cluster];
-      if (!ours || ours == theirs) {
-        ours = theirs;
-        continue;
-      }
-      auto joined = std::make_shared<View>(*ours);
-      joined->acquire(*theirs);
-      ours = std::move(joined);
-    }
+    foreign.join(other.foreign);
+    foreign_fenced.join(other.foreign_fenced);
+    foreign_seen.join(other.foreign_seen);
   }
   /// The same where the scope is too narrow or the operation relaxed. Completions of asynchronous operations (agents
   /// from `first_channel` on) are known all the same: they were visible to whoever signalled.

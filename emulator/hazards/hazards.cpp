@@ -53,7 +53,8 @@ void Hazards::merge(Warp& warp) {
       const View &a = *classes[i].view, &b = *classes[j].view;
       if (classes[i].view != classes[j].view &&
           !(a.done == b.done && a.fenced == b.fenced && a.seen == b.seen && a.handed == b.handed &&
-            a.taken == b.taken && a.fenced_global == b.fenced_global && a.foreign == b.foreign))
+            a.taken == b.taken && a.fenced_global == b.fenced_global && a.foreign == b.foreign &&
+            a.foreign_fenced == b.foreign_fenced && a.foreign_seen == b.foreign_seen))
         continue;
       classes[i].lanes |= classes[j].lanes;
       classes.erase(classes.begin() + static_cast<std::ptrdiff_t>(j));
@@ -100,7 +101,6 @@ void Hazards::tick(Warp& warp) {
   Threads& threads = threads_of(warp);
   ++threads.now;
   threads.records.clear();
-  threads.global_writes.clear();
 }
 
 void Hazards::learn(Warp& warp, uint32_t lanes, Agent channel, uint32_t time) {
@@ -132,6 +132,13 @@ void Hazards::arrives_at(uint32_t number, Warp& warp, uint32_t lanes) {
       if (fences == fences_.end()) return;
       if (!barrier.acquired) barrier.acquired = std::make_shared<View>();
       barrier.acquired->acquire(fences->second.acquired);
+      if (!barrier.acquired_wide) barrier.acquired_wide = std::make_shared<View>();
+      barrier.acquired_wide->acquire(fences->second.acquired_wide);
+      if (const auto& widely = fences->second.released_wide; widely && widely != barrier.released_wide) {
+        auto joined = barrier.released_wide ? std::make_shared<View>(*barrier.released_wide) : std::make_shared<View>();
+        joined->acquire(*widely);
+        barrier.released_wide = std::move(joined);
+      }
       if (!fences->second.released || fences->second.released == barrier.released) return;
       auto released = barrier.released ? std::make_shared<View>(*barrier.released) : std::make_shared<View>();
       released->acquire(*fences->second.released);
@@ -152,6 +159,8 @@ void Hazards::leaves(uint32_t number, Warp& warp, uint32_t lanes) {
     for_lanes(lanes, [&](int lane) {
       Fences& fences = fences_[{agent(warp), static_cast<uint32_t>(lane)}];
       fences.acquired.acquire(*barrier.acquired);
+      fences.acquired_wide.acquire(*barrier.acquired_wide);
+      if (barrier.released_wide) fences.released_wide = barrier.released_wide;
       if (barrier.released) fences.released = barrier.released;
     });
   merge(warp);
@@ -190,18 +199,27 @@ void Hazards::warp_synchronised(Warp& warp, uint32_t lanes) {
 
 /// What one lane has waited for comes before what the others do next, by no rule of memory.
 void Hazards::warp_met(Warp& warp, uint32_t lanes) {
-  const Clock* first = nullptr;
+  const View* first = nullptr;
   bool alike = true;
   for (const Lanes& part : threads_of(warp).classes) {
     if (!(part.lanes & lanes)) continue;
-    if (!first) first = &part.view->seen;
-    alike = alike && (first == &part.view->seen || *first == part.view->seen);
+    if (!first) first = part.view.get();
+    alike = alike && (first == part.view.get() ||
+                      (first->seen == part.view->seen && first->foreign_seen == part.view->foreign_seen));
   }
   if (alike) return;
   Clock seen;
-  for (const Lanes& part : threads_of(warp).classes)
-    if (part.lanes & lanes) seen.join(part.view->seen);
-  each_class(warp, lanes, [&](Lanes& part) { change(part).seen = seen; });
+  Foreign foreign;
+  for (const Lanes& part : threads_of(warp).classes) {
+    if (!(part.lanes & lanes)) continue;
+    seen.join(part.view->seen);
+    foreign.join(part.view->foreign_seen);
+  }
+  each_class(warp, lanes, [&](Lanes& part) {
+    View& view = change(part);
+    view.seen = seen;
+    view.foreign_seen = foreign;
+  });
 }
 
 // ---- fences ---------------------------------------------------------------------------------------------------------
@@ -212,19 +230,16 @@ void Hazards::proxy_fence(Warp& warp, uint32_t lanes, bool of_shared, bool of_gl
     View& view = change(part);
     const bool all = part.lanes == kAllLanes && (lanes & warp.live) == warp.live;
     const Threads& threads = threads_of(warp);
-    const auto fence = [&](Clock& fenced, Clock View::*theirs) {
+    const auto fence = [&](Clock& fenced) {
       fenced.join(view.done);
       fenced.raise_lanes(agent(warp), all ? kAllLanes : part.lanes & lanes, now);
       if (threads.copies) raise_own_copies(threads, all ? kAllLanes : part.lanes & lanes, warp.live, fenced);
-      // Of other clusters' writes what is known is fenced, too.
-      for (auto& [cluster, foreign] : view.foreign) {
-        auto changed = std::make_shared<View>(*foreign);
-        ((*changed).*theirs).join(changed->done);
-        foreign = std::move(changed);
-      }
     };
-    if (of_shared) fence(view.fenced, &View::fenced);
-    if (of_global) fence(view.fenced_global, &View::fenced_global);
+    if (of_shared) fence(view.fenced);
+    if (!of_global) return;
+    fence(view.fenced_global);
+    // Of other clusters' writes what is known is fenced, too.
+    view.foreign_fenced.join(view.foreign);
   });
   tick(warp);
 }
@@ -278,19 +293,23 @@ void Hazards::hand_over_fenced(const Warp& warp, uint32_t lanes, View& to) const
 
 /// PTX ISA, "Release and Acquire Patterns": a fence before a strong write releases what came before the fence; one
 /// behind a strong read acquires.
-void Hazards::memory_fence(Warp& warp, uint32_t lanes) {
+void Hazards::memory_fence(Warp& warp, uint32_t lanes, bool narrow) {
   for_lanes(lanes & warp.live, [&](int lane) {
     const auto fences = fences_.find({agent(warp), static_cast<uint32_t>(lane)});
     if (fences == fences_.end()) return;
-    each_class(warp, 1u << lane, [&](Lanes& part) { change(part).acquire(fences->second.acquired); });
+    each_class(warp, 1u << lane, [&](Lanes& part) {
+      change(part).acquire(fences->second.acquired);
+      if (!narrow) change(part).acquire(fences->second.acquired_wide);
+    });
   });
   const auto view = snapshot(warp, lanes);
   for_lanes(lanes & warp.live, [&](int lane) {
     // Each lane hands over what it knows itself.
     const auto own = std::popcount(lanes & warp.live) == 1 ? view : snapshot(warp, 1u << lane);
-    auto& released = fences_[{agent(warp), static_cast<uint32_t>(lane)}].released;
-    if (released) own->acquire(*released);
-    released = own;
+    Fences& fences = fences_[{agent(warp), static_cast<uint32_t>(lane)}];
+    if (fences.released) own->acquire(*fences.released);
+    fences.released = own;
+    if (!narrow) fences.released_wide = own;
   });
   tick_after_release(warp, lanes);
   merge(warp);
