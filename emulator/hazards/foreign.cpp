@@ -1,5 +1,7 @@
 #include "emulator/hazards/foreign.h"
 
+#include <algorithm>
+
 #include "emulator/hazards/clock.h"
 
 namespace emu::hazards {
@@ -7,7 +9,7 @@ namespace {
 
 constexpr std::array kClocks = {&View::done, &View::seen, &View::fenced, &View::fenced_global, &View::handed};
 
-bool includes(const View& all, const View& part) {
+bool says_all_of(const View& all, const View& part) {
   for (const auto clock : kClocks)
     if (!(all.*clock).includes(part.*clock)) return false;
   return true;
@@ -21,82 +23,88 @@ const View* Foreign::find(uint64_t cluster) const {
   return (*(*root_)[chunk])[cluster % kChunk].get();
 }
 
-/// Both say whether `ours` has become something else than `theirs`.
-bool Foreign::join(Known& ours, const Known& theirs) {
-  if (ours == theirs) return false;
-  if (!theirs) return true;
-  if (!ours || includes(*theirs, *ours)) {
-    ours = theirs;
-    return false;
-  }
-  if (includes(*ours, *theirs)) return true;
-  auto joined = std::make_shared<View>(*ours);
-  for (const auto clock : kClocks) ((*joined).*clock).join((*theirs).*clock);
-  ours = std::move(joined);
-  return true;
+Foreign::Enough Foreign::compare(const Known& ours, const Known& theirs) {
+  if (ours == theirs) return {};
+  if (!ours || !theirs) return {.ours = !theirs, .theirs = !ours};
+  return {.ours = says_all_of(*ours, *theirs), .theirs = says_all_of(*theirs, *ours)};
 }
 
-bool Foreign::join(std::shared_ptr<const Chunk>& ours, const std::shared_ptr<const Chunk>& theirs) {
-  if (ours == theirs) return false;
-  if (!theirs) return true;
-  if (!ours) {
-    ours = theirs;
-    return false;
+Foreign::Enough Foreign::compare(const std::shared_ptr<const Chunk>& ours, const std::shared_ptr<const Chunk>& theirs) {
+  if (ours == theirs) return {};
+  if (!ours || !theirs) return {.ours = !theirs, .theirs = !ours};
+  Enough enough;
+  for (size_t i = 0; i < kChunk && (enough.ours || enough.theirs); ++i) {
+    const Known &our = (*ours)[i], &their = (*theirs)[i];
+    if (our == their) continue;
+    // What cannot be any more is not asked.
+    if (!our || !their) {
+      enough.also({.ours = !their, .theirs = !our});
+      continue;
+    }
+    const bool theirs_do = enough.theirs && says_all_of(*their, *our);
+    enough.also({.ours = enough.ours && says_all_of(*our, *their), .theirs = theirs_do});
   }
-  Chunk joined = *ours;
-  bool as_theirs = true;
-  for (size_t i = 0; i < kChunk; ++i)
-    if (join(joined[i], (*theirs)[i])) as_theirs = false;
-  if (as_theirs)
-    ours = theirs;
-  else if (joined != *ours)
-    ours = std::make_shared<const Chunk>(std::move(joined));
-  return !as_theirs;
+  return enough;
+}
+
+Foreign::Enough Foreign::compare(const std::shared_ptr<const Root>& ours, const std::shared_ptr<const Root>& theirs) {
+  if (ours == theirs) return {};
+  if (!ours || !theirs) return {.ours = !theirs, .theirs = !ours};
+  Enough enough;
+  for (size_t i = 0; i < std::max(ours->size(), theirs->size()) && (enough.ours || enough.theirs); ++i)
+    enough.also(compare(i < ours->size() ? (*ours)[i] : nullptr, i < theirs->size() ? (*theirs)[i] : nullptr));
+  return enough;
+}
+
+Foreign::Known Foreign::joined(const Known& ours, const Known& theirs) {
+  const Enough enough = compare(ours, theirs);
+  if (enough.ours) return ours;
+  if (enough.theirs) return theirs;
+  auto both = std::make_shared<View>(*ours);
+  for (const auto clock : kClocks) ((*both).*clock).join((*theirs).*clock);
+  return both;
+}
+
+std::shared_ptr<const Foreign::Chunk> Foreign::joined(const std::shared_ptr<const Chunk>& ours,
+                                                      const std::shared_ptr<const Chunk>& theirs) {
+  const Enough enough = compare(ours, theirs);
+  if (enough.ours) return ours;
+  if (enough.theirs) return theirs;
+  auto both = std::make_shared<Chunk>();
+  for (size_t i = 0; i < kChunk; ++i) (*both)[i] = joined((*ours)[i], (*theirs)[i]);
+  return both;
 }
 
 void Foreign::join(const Foreign& other) {
-  if (root_ == other.root_ || !other.root_) return;
-  if (!root_) {
+  const Enough enough = compare(root_, other.root_);
+  if (enough.ours) return;
+  if (enough.theirs) {
     root_ = other.root_;
     return;
   }
-  Root joined = *root_;
-  if (joined.size() < other.root_->size()) joined.resize(other.root_->size());
-  bool as_theirs = joined.size() == other.root_->size();
-  for (size_t i = 0; i < other.root_->size(); ++i)
-    if (join(joined[i], (*other.root_)[i])) as_theirs = false;
-  if (as_theirs)
-    root_ = other.root_;
-  else if (joined != *root_)
-    root_ = std::make_shared<const Root>(std::move(joined));
+  auto both = std::make_shared<Root>(*root_);
+  both->resize(std::max(both->size(), other.root_->size()));
+  for (size_t i = 0; i < other.root_->size(); ++i) (*both)[i] = joined((*both)[i], (*other.root_)[i]);
+  root_ = std::move(both);
 }
 
 void Foreign::join(uint64_t cluster, const Known& theirs) {
   const size_t chunk = cluster / kChunk;
-  Chunk changed;
-  if (root_ && chunk < root_->size() && (*root_)[chunk]) changed = *(*root_)[chunk];
-  const Known before = changed[cluster % kChunk];
-  join(changed[cluster % kChunk], theirs);
-  if (changed[cluster % kChunk] == before) return;
+  const std::shared_ptr<const Chunk> before = root_ && chunk < root_->size() ? (*root_)[chunk] : nullptr;
+  const Known ours = before ? (*before)[cluster % kChunk] : nullptr;
+  const Known both = joined(ours, theirs);
+  if (both == ours) return;
+  auto changed = before ? std::make_shared<Chunk>(*before) : std::make_shared<Chunk>();
+  (*changed)[cluster % kChunk] = both;
   auto root = root_ ? std::make_shared<Root>(*root_) : std::make_shared<Root>();
-  if (root->size() <= chunk) root->resize(chunk + 1);
-  (*root)[chunk] = std::make_shared<const Chunk>(std::move(changed));
+  root->resize(std::max(root->size(), chunk + 1));
+  (*root)[chunk] = std::move(changed);
   root_ = std::move(root);
 }
 
 bool Foreign::operator==(const Foreign& other) const {
-  if (root_ == other.root_) return true;
-  if (!root_ || !other.root_ || root_->size() != other.root_->size()) return false;
-  for (size_t i = 0; i < root_->size(); ++i) {
-    const auto &a = (*root_)[i], &b = (*other.root_)[i];
-    if (a == b) continue;
-    if (!a || !b) return false;
-    for (size_t k = 0; k < kChunk; ++k)
-      if ((*a)[k] != (*b)[k] &&
-          (!(*a)[k] || !(*b)[k] || !includes(*(*a)[k], *(*b)[k]) || !includes(*(*b)[k], *(*a)[k])))
-        return false;
-  }
-  return true;
+  const Enough enough = compare(root_, other.root_);
+  return enough.ours && enough.theirs;
 }
 
 }  // namespace emu::hazards

@@ -20,6 +20,8 @@ class Foreign {
   void join(const Foreign& other);
   /// `theirs`: with nothing foreign of its own.
   void join(uint64_t cluster, const std::shared_ptr<const View>& theirs);
+  /// Whether joining `other` would change nothing.
+  bool includes(const Foreign& other) const { return compare(root_, other.root_).ours; }
   bool operator==(const Foreign& other) const;
 
  private:
@@ -27,8 +29,20 @@ class Foreign {
   using Known = std::shared_ptr<const View>;
   using Chunk = std::array<Known, kChunk>;
   using Root = std::vector<std::shared_ptr<const Chunk>>;
-  static bool join(Known& ours, const Known& theirs);
-  static bool join(std::shared_ptr<const Chunk>& ours, const std::shared_ptr<const Chunk>& theirs);
+  /// Which of the two says all that both say.
+  struct Enough {
+    bool ours = true, theirs = true;
+    void also(Enough other) {
+      ours = ours && other.ours;
+      theirs = theirs && other.theirs;
+    }
+  };
+  static Enough compare(const Known& ours, const Known& theirs);
+  static Enough compare(const std::shared_ptr<const Chunk>& ours, const std::shared_ptr<const Chunk>& theirs);
+  static Enough compare(const std::shared_ptr<const Root>& ours, const std::shared_ptr<const Root>& theirs);
+  static Known joined(const Known& ours, const Known& theirs);
+  static std::shared_ptr<const Chunk> joined(const std::shared_ptr<const Chunk>& ours,
+                                             const std::shared_ptr<const Chunk>& theirs);
 
   std::shared_ptr<const Root> root_;  ///< by cluster
 };

@@ -61,8 +61,8 @@ void GlobalShadow::Page::add_plain(size_t sector, const Stamp& writer) {
     return;
   }
   Crowd& crowd = this->crowd(state);
-  for (uint32_t word = 0; word < crowd.strong.size(); ++word)
-    if ((writer.bytes >> 4 * word & 15) == 15) crowd.strong[word].clear();
+  for (uint32_t word = 0; crowd.strong && word < crowd.strong->size(); ++word)
+    if ((writer.bytes >> 4 * word & 15) == 15) (*crowd.strong)[word].clear();
   state.last.bytes &= ~writer.bytes;
   for (Stamp& other : crowd.plain) other.bytes &= ~writer.bytes;
   std::erase_if(crowd.plain, [](const Stamp& other) { return !other.bytes; });
@@ -91,8 +91,8 @@ void GlobalShadow::forget(uint64_t address, uint64_t bytes) {
         if (!state.crowd) continue;
         Crowd& crowd = known->crowd(state);
         for (Stamp& other : crowd.plain) other.bytes &= ~gone;
-        for (uint32_t word = 0; word < crowd.strong.size(); ++word)
-          if (gone >> 4 * word & 15) crowd.strong[word].clear();
+        for (uint32_t word = 0; crowd.strong && word < crowd.strong->size(); ++word)
+          if (gone >> 4 * word & 15) (*crowd.strong)[word].clear();
       }
     }
     at = stop;

@@ -75,8 +75,9 @@ class GlobalShadow {
 
   /// Sectors with more than one writer.
   struct Crowd {
-    std::vector<Stamp> plain;                        ///< besides Written::last; no byte is in two
-    std::array<std::vector<StrongWrite>, 8> strong;  ///< since the last plain one, by word
+    using Strong = std::array<std::vector<StrongWrite>, 8>;  ///< since the last plain one, by word
+    std::vector<Stamp> plain;                                ///< besides Written::last; no byte is in two
+    std::unique_ptr<Strong> strong;
   };
   struct Written {
     uint32_t bytes = 0;  ///< ever
@@ -96,10 +97,6 @@ class GlobalShadow {
         sector.crowd = static_cast<uint32_t>(crowds.size());
       }
       return crowds[sector.crowd - 1];
-    }
-    /// nullptr where it has none.
-    const Crowd* crowd_at(size_t sector) const {
-      return written && (*written)[sector].crowd ? &crowds[(*written)[sector].crowd - 1] : nullptr;
     }
     void lock() {
       while (busy_.test_and_set(std::memory_order_acquire))
@@ -151,7 +148,9 @@ void GlobalShadow::Page::add_strong(size_t sector, uint32_t word, const StrongWr
   if (!written) written = std::make_unique<std::array<Written, kSectors>>();
   Written& state = (*written)[sector];
   state.bytes |= bytes;
-  std::vector<StrongWrite>& all = crowd(state).strong[word];
+  std::unique_ptr<Crowd::Strong>& strong = crowd(state).strong;
+  if (!strong) strong = std::make_unique<Crowd::Strong>();
+  std::vector<StrongWrite>& all = (*strong)[word];
   // Those of a warp stand together, but for what runs beside it.
   constexpr size_t kNear = 16;
   // Who counts up to here without order is not told apart any more: the oldest go.

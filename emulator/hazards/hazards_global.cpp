@@ -161,12 +161,12 @@ class Hazards::GlobalSweep {
     const GlobalShadow::Crowd& crowd = page.crowd(written);
     for (const Stamp& other : crowd.plain)
       if (other.bytes & now.bytes) judge(other, address, now, lanes);
-    if (now.strong) return;
-    for (uint32_t word = 0; word < crowd.strong.size(); ++word) {
+    if (now.strong || !crowd.strong) return;
+    for (uint32_t word = 0; word < crowd.strong->size(); ++word) {
       const uint32_t bytes = now.bytes & 15u << 4 * word;
       if (!bytes) continue;
       // One is as good as all: the latest, as a rule.
-      const std::vector<StrongWrite>& all = crowd.strong[word];
+      const std::vector<StrongWrite>& all = (*crowd.strong)[word];
       for (size_t i = all.size(); i-- > 0;) {
         const StrongWrite& write = all[i];
         const Stamp before{.cluster = write.cluster,
@@ -343,9 +343,7 @@ void Hazards::acquire_global(Warp& warp, uint32_t lanes, const uint64_t (&addres
   bool news = false;
   for (const Lanes& part : threads.classes) {
     if (!(part.lanes & lanes)) continue;
-    Foreign joined = part.view->foreign_seen;
-    joined.join(foreign_seen);
-    news = news || !(joined == part.view->foreign_seen) || !part.view->seen.includes(seen);
+    news = news || !part.view->foreign_seen.includes(foreign_seen) || !part.view->seen.includes(seen);
   }
   if (news)
     each_class(warp, lanes, [&](Lanes& part) {
