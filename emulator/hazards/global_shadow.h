@@ -34,6 +34,7 @@ struct Stamp {
   bool strong = false;
 
   static constexpr uint8_t kWhole = 255;
+  static constexpr Agent kMostAgent = 0xFFFF;  ///< what completes on a channel beyond is not remembered
   bool asynchronous() const { return agent != issuer; }
   /// But for the bytes.
   bool same(const Stamp& other) const {

@@ -588,7 +588,7 @@ void Hazards::global_read(Issued& operation, Kind kind, std::span<const Bytes> r
     report_global(sweep, operation.record, [&](uint32_t, const GlobalSweep::Found& found) {
       take_for_known(*operation.view, found.before, found.before_lanes);
     });
-  if (alone) operation.read_from.assign(ranges.begin(), ranges.end());
+  if (alone && operation.record.channel <= Stamp::kMostAgent) operation.read_from.assign(ranges.begin(), ranges.end());
 }
 
 /// Its mbarrier has been told.
@@ -607,7 +607,7 @@ void Hazards::global_written(Issued& operation, Kind kind, bool reduces, std::sp
   for (const Bytes& range : ranges) {
     const GlobalPiece piece{range.offset, range.bytes, operation.record.lanes, 0, Stamp::kWhole};
     sweep.write(piece, false);
-    global_writes_.emplace_back(piece, sweep.now());
+    if (operation.record.channel <= Stamp::kMostAgent) global_writes_.emplace_back(piece, sweep.now());
   }
   sweep.let_go();
   if (!sweep.found.empty())

@@ -222,10 +222,11 @@ TEST_CASE("bulk stores to global memory that others use") {
     .shared .align 128 .b32 words[64];
     mov.u32 %r4, words;
 )";
-  const std::string bulk =
-      "mov.u32 %r6, 5;\nst.shared.v4.u32 [%r4], {%r6, %r6, %r6, %r6};\nfence.proxy.async;\n"
+  const std::string fill = "mov.u32 %r6, 5;\nst.shared.v4.u32 [%r4], {%r6, %r6, %r6, %r6};\nfence.proxy.async";
+  const std::string copy =
       "cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r4], 16;\ncp.async.bulk.commit_group;\n"
       "cp.async.bulk.wait_group 0;\n";
+  const std::string bulk = fill + ";\n" + copy, bulk_of_shared = fill + ".shared::cta;\n" + copy;
   CHECK(found(start + blocks(lane_0(kRead), lane_0(kLater + bulk)), kTwo) == Names{"Error overwrite-too-early"});
   CHECK(found(start + blocks(lane_0(kRead + signal()), lane_0(wait() + bulk)), kTwo).empty());
   CHECK(found(start + blocks(lane_0(bulk), lane_0(kLater + store(8))), kTwo) == Names{"Error write-write"});
@@ -235,6 +236,8 @@ TEST_CASE("bulk stores to global memory that others use") {
       found(start + blocks(lane_0(bulk + "fence.proxy.async;\n" + signal()), lane_0(wait() + store(8))), kTwo).empty());
   // What threads have stored and a bulk store overwrites: through two proxies.
   CHECK(found(start + blocks(lane_0(store(7) + signal()), lane_0(wait() + bulk)), kTwo).empty());
+  CHECK(found(start + blocks(lane_0(store(7) + signal()), lane_0(wait() + bulk_of_shared)), kTwo) ==
+        Names{"Error proxy-fence"});
   CHECK(found(start + blocks(lane_0(store(7)), lane_0(kLater + bulk)), kTwo) == Names{"Error write-write"});
 }
 
