@@ -76,16 +76,33 @@ std::shared_ptr<const Foreign::Chunk> Foreign::joined(const std::shared_ptr<cons
 }
 
 void Foreign::join(const Foreign& other) {
-  const Enough enough = compare(root_, other.root_);
-  if (enough.ours) return;
-  if (enough.theirs) {
+  if (root_ == other.root_ || !other.root_) return;
+  if (!root_) {
     root_ = other.root_;
     return;
   }
-  auto both = std::make_shared<Root>(*root_);
-  both->resize(std::max(both->size(), other.root_->size()));
-  for (size_t i = 0; i < other.root_->size(); ++i) (*both)[i] = joined((*both)[i], (*other.root_)[i]);
-  root_ = std::move(both);
+  // The warps of a CTA learn the same at a barrier, one after the other; and then they share it.
+  struct Join {
+    std::shared_ptr<const Root> ours, theirs, both;
+  };
+  thread_local std::array<Join, 16> latest;
+  const auto number = [](const std::shared_ptr<const Root>& root) {
+    return reinterpret_cast<uintptr_t>(root.get()) >> 4;
+  };
+  Join& known = latest[(number(root_) + 3 * number(other.root_)) % latest.size()];
+  if (known.ours != root_ || known.theirs != other.root_) {
+    known = {root_, other.root_, root_};
+    const Enough enough = compare(root_, other.root_);
+    if (enough.theirs) {
+      known.both = other.root_;
+    } else if (!enough.ours) {
+      auto both = std::make_shared<Root>(*root_);
+      both->resize(std::max(both->size(), other.root_->size()));
+      for (size_t i = 0; i < other.root_->size(); ++i) (*both)[i] = joined((*both)[i], (*other.root_)[i]);
+      known.both = std::move(both);
+    }
+  }
+  root_ = known.both;
 }
 
 void Foreign::join(uint64_t cluster, const Known& theirs) {
