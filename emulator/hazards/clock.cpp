@@ -26,6 +26,19 @@ bool Clock::covers_lanes(Agent agent, uint32_t lanes, uint32_t time) const {
   return true;
 }
 
+bool Clock::includes(const Clock& other) const {
+  const size_t both = std::min(whole_.size(), other.whole_.size());
+  uint32_t behind = 0;
+  for (size_t agent = 0; agent < both; ++agent) behind |= whole_[agent] < other.whole_[agent];
+  if (behind && partial_.empty()) return false;
+  for (size_t agent = behind ? 0 : both; agent < other.whole_.size(); ++agent)
+    if (other.whole_[agent] && !covers_lanes(static_cast<Agent>(agent), ~0u, other.whole_[agent])) return false;
+  for (const auto& [agent, times] : other.partial_)
+    for (uint32_t lane = 0; lane < 32; ++lane)
+      if (times[lane] && !covers(agent, lane, times[lane])) return false;
+  return true;
+}
+
 void Clock::raise(Agent agent, uint32_t time) {
   if (agent >= whole_.size()) whole_.resize(agent + 1);
   if (whole_[agent] >= time) return;

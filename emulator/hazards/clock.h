@@ -8,10 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
+
+#include "emulator/hazards/foreign.h"
 
 namespace emu::hazards {
 
@@ -33,6 +34,9 @@ class Clock {
   void join_from(const Clock& other, Agent first);
 
   bool empty() const { return whole_.empty() && partial_.empty(); }
+  /// Whether joining `other` would change nothing.
+  bool includes(const Clock& other) const;
+
   bool operator==(const Clock&) const = default;
 
  private:
@@ -55,61 +59,61 @@ struct View {
   Clock taken;          ///< ... and behind that, in this thread, a tcgen05.fence::after_thread_sync
   // PTX ISA, "Release and Acquire Patterns": a fence and then something relaxed release, something relaxed and then a
   // fence acquire. Whether the same thread does both, or two with a barrier between them, makes no difference.
-  Clock released;  ///< operations with a memory fence behind them: a relaxed signal hands them over
-  Clock noticed;   ///< what relaxed operations have told of: done once a memory fence follows
-  std::map<uint64_t, std::shared_ptr<const View>> foreign;  ///< what is known of other clusters' agents, by cluster
+  Clock released;       ///< operations with a memory fence behind them: a relaxed signal hands them over
+  Clock released_wide;  ///< ... to other clusters, where the fence's scope holds them
+  Clock noticed;        ///< what relaxed operations have told of: done once a memory fence follows
+  // The same of other clusters' agents.
+  Foreign foreign;           ///< done
+  Foreign foreign_seen;      ///< by any order at all
+  Foreign foreign_fenced;    ///< with a proxy fence for global memory behind it
+  Foreign foreign_released;  ///< with a memory fence behind it, of a scope that holds other clusters
+  Foreign foreign_noticed;   ///< ... or not yet
 
   bool operator==(const View&) const = default;
 
   /// Synchronises with whoever released `other`.
   void acquire(const View& other) {
     done.join(other.done);
-    join_rest(other, [](View& ours, const View& theirs) { ours.acquire(theirs); });
+    foreign.join(other.foreign);
+    join_rest(other);
   }
   /// From a signal that is relaxed, or of too narrow a scope: it hands over what a memory fence came behind, and the
   /// completions of asynchronous operations (agents from `first_channel` on), which were visible to whoever signalled.
   void acquire_from_weak(const View& other, Agent first_channel) {
     done.join_from(other.done, first_channel);
     done.join(other.released);
-    join_rest(other, [&](View& ours, const View& theirs) { ours.acquire_from_weak(theirs, first_channel); });
+    foreign.join(other.foreign_released);
+    join_rest(other);
   }
   /// By a wait that is relaxed, or of too narrow a scope.
   void acquire_weakly(const View& other, Agent first_channel) {
     done.join_from(other.done, first_channel);
-    noticed.join(other.done);
-    join_rest(other, [&](View& ours, const View& theirs) { ours.acquire_weakly(theirs, first_channel); });
+    notice(other);
   }
-  /// A memory fence, but for what its own thread has done.
-  void fence() {
+  /// What a relaxed operation has told.
+  void notice(const View& other) {
+    noticed.join(other.done);
+    foreign_noticed.join(other.foreign);
+    join_rest(other);
+  }
+  /// A memory fence, but for what its own thread has done. `wide`: its scope holds other clusters.
+  void fence(bool wide) {
     done.join(noticed);
     released.join(done);
-    for_foreign([](View& theirs) { theirs.fence(); });
-  }
-  template <class F>
-  void for_foreign(F&& f) {
-    for (auto& [cluster, known] : foreign) {
-      auto changed = std::make_shared<View>(*known);
-      f(*changed);
-      known = std::move(changed);
-    }
+    if (!wide) return;
+    released_wide.join(done);
+    foreign.join(foreign_noticed);
+    foreign_released.join(foreign);
   }
 
  private:
-  template <class F>
-  void join_rest(const View& other, F&& join) {
-    seen.join(other.seen);
-    fenced.join(other.fenced);
-    fenced_global.join(other.fenced_global);
-    handed.join(other.handed);
-    released.join(other.released);
-    noticed.join(other.noticed);
-    for (const auto& [cluster, theirs] : other.foreign) {
-      std::shared_ptr<const View>& ours = foreign[cluster];
-      if (ours == theirs) continue;
-      auto joined = ours ? std::make_shared<View>(*ours) : std::make_shared<View>();
-      join(*joined, *theirs);
-      ours = std::move(joined);
-    }
+  void join_rest(const View& other) {
+    for (const auto clock : {&View::seen, &View::fenced, &View::fenced_global, &View::handed, &View::released,
+                             &View::released_wide, &View::noticed})
+      (this->*clock).join(other.*clock);
+    for (const auto part :
+         {&View::foreign_seen, &View::foreign_fenced, &View::foreign_released, &View::foreign_noticed})
+      (this->*part).join(other.*part);
   }
 };
 

@@ -99,7 +99,6 @@ uint32_t Hazards::last_release(const Threads& threads, uint32_t lanes) const {
 void Hazards::tick(Warp& warp) {
   Threads& threads = threads_of(warp);
   ++threads.now;
-  threads.global_writes.clear();
 }
 
 void Hazards::learn(Warp& warp, uint32_t lanes, Agent channel, uint32_t time) {
@@ -168,18 +167,27 @@ void Hazards::warp_synchronised(Warp& warp, uint32_t lanes) {
 
 /// What one lane has waited for comes before what the others do next, by no rule of memory.
 void Hazards::warp_met(Warp& warp, uint32_t lanes) {
-  const Clock* first = nullptr;
+  const View* first = nullptr;
   bool alike = true;
   for (const Lanes& part : threads_of(warp).classes) {
     if (!(part.lanes & lanes)) continue;
-    if (!first) first = &part.view->seen;
-    alike = alike && (first == &part.view->seen || *first == part.view->seen);
+    if (!first) first = part.view.get();
+    alike = alike && (first == part.view.get() ||
+                      (first->seen == part.view->seen && first->foreign_seen == part.view->foreign_seen));
   }
   if (alike) return;
   Clock seen;
-  for (const Lanes& part : threads_of(warp).classes)
-    if (part.lanes & lanes) seen.join(part.view->seen);
-  each_class(warp, lanes, [&](Lanes& part) { change(part).seen = seen; });
+  Foreign foreign;
+  for (const Lanes& part : threads_of(warp).classes) {
+    if (!(part.lanes & lanes)) continue;
+    seen.join(part.view->seen);
+    foreign.join(part.view->foreign_seen);
+  }
+  each_class(warp, lanes, [&](Lanes& part) {
+    View& view = change(part);
+    view.seen = seen;
+    view.foreign_seen = foreign;
+  });
 }
 
 // ---- fences ---------------------------------------------------------------------------------------------------------
@@ -188,14 +196,15 @@ void Hazards::proxy_fence(Warp& warp, uint32_t lanes, bool of_shared, bool of_gl
   const uint32_t now = threads_of(warp).now;
   each_class(warp, lanes, [&](Lanes& part) {
     View& view = change(part);
-    const auto fence = [&](Clock View::*fenced) {
-      (view.*fenced).join(view.done);
-      raise_own(warp, part.lanes, now, view.*fenced);
-      // Of other clusters' writes what is known is fenced, too.
-      view.for_foreign([&](View& theirs) { (theirs.*fenced).join(theirs.done); });
+    const auto fence = [&](Clock& fenced) {
+      fenced.join(view.done);
+      raise_own(warp, part.lanes, now, fenced);
     };
-    if (of_shared) fence(&View::fenced);
-    if (of_global) fence(&View::fenced_global);
+    if (of_shared) fence(view.fenced);
+    if (!of_global) return;
+    fence(view.fenced_global);
+    // Of other clusters' writes what is known is fenced, too.
+    view.foreign_fenced.join(view.foreign);
   });
   tick(warp);
 }
@@ -240,12 +249,13 @@ void Hazards::init_fence(Warp& warp, uint32_t lanes) {
   });
 }
 
-void Hazards::memory_fence(Warp& warp, uint32_t lanes) {
+void Hazards::memory_fence(Warp& warp, uint32_t lanes, bool narrow) {
   const uint32_t now = threads_of(warp).now;
   each_class(warp, lanes, [&](Lanes& part) {
     View& view = change(part);
-    view.fence();
+    view.fence(!narrow);
     raise_own(warp, part.lanes, now, view.released);
+    if (!narrow) raise_own(warp, part.lanes, now, view.released_wide);
   });
   tick_after_release(warp, lanes);
   merge(warp);

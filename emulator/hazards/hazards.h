@@ -33,10 +33,11 @@ namespace emu::hazards {
 /// How two accesses are ordered.
 enum class Order : uint8_t {
   known,
-  unfenced,   ///< but for a proxy fence
-  untaken,    ///< but for the tcgen05 fences
-  warp_only,  ///< by lanes of a warp running together
-  weak,       ///< by relaxed operations, or at too narrow a scope
+  unfenced,    ///< but for a proxy fence
+  untaken,     ///< but for the tcgen05 fences
+  warp_only,   ///< by lanes of a warp running together
+  unacquired,  ///< but for a memory fence behind a relaxed read
+  weak,        ///< by relaxed operations, or at too narrow a scope
   none,
 };
 
@@ -44,6 +45,10 @@ enum class Order : uint8_t {
 struct Issued {
   Record record;               ///< but for the kind
   std::shared_ptr<View> view;  ///< what its issuer knew
+  struct Bytes {
+    uint64_t offset = 0, bytes = 0;  ///< in a CTA's window, or an address
+  };
+  std::vector<Bytes> read_from;  ///< global memory that it will be known to have read
 };
 using IssuedPointer = std::shared_ptr<Issued>;
 
@@ -70,9 +75,7 @@ class Hazards {
   void completes_in_wgmma_group(Issued& operation, uint32_t cta_rank, uint32_t first_warp, uint64_t number);
   void completes_in_copy_group(Issued& operation, Warp& warp, uint32_t lanes);
 
-  struct Bytes {
-    uint64_t offset = 0, bytes = 0;  ///< in a CTA's window, or an address
-  };
+  using Bytes = Issued::Bytes;
   /// Another warp has issued its part of the operation.
   void joins(Issued& operation, const Issued& part);
   void shared(Issued& operation, Kind kind, Cta& cta, std::span<const Bytes> ranges);
@@ -84,9 +87,12 @@ class Hazards {
   /// Lanes of the running instruction access global memory.
   void global_threads(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint32_t bytes, emu::Access access,
                       uint8_t order);
-  /// Ranges of addresses in global memory. `reduces`: atomically.
-  void global_read(Issued& operation, Kind kind, std::span<const Bytes> ranges);
-  void global_written(Issued& operation, Kind kind, bool reduces, std::span<const Bytes> ranges);
+  /// Ranges of addresses in global memory. `alone`: its mbarrier, and no other, says that they have been read.
+  /// `reduces`: atomically.
+  void global_read(Issued& operation, Kind kind, std::span<const Bytes> ranges, bool alone);
+  void global_written(Issued& operation, Kind kind, bool reduces, std::span<const Bytes> ranges);  ///< then settle()
+  /// Memory is given out by malloc() in a kernel: what was done there before is over.
+  void global_allocated(uint64_t address, uint64_t bytes);
   /// tcgen05.alloc or .dealloc of a pair begins, which both CTAs call.
   void pair_allocates(Warp& warp, const Cta& peer);
   void pair_frees(Warp& warp, const Cta& peer);
@@ -125,7 +131,7 @@ class Hazards {
   void warp_met(Warp& warp, uint32_t lanes);  ///< in a .sync instruction that orders no memory: shfl, vote, match, ...
   void proxy_fence(Warp& warp, uint32_t lanes, bool of_shared, bool of_global);
   void init_fence(Warp& warp, uint32_t lanes);
-  void memory_fence(Warp& warp, uint32_t lanes);
+  void memory_fence(Warp& warp, uint32_t lanes, bool narrow);  ///< narrow: of a scope within the cluster
   void before_thread_sync(Warp& warp, uint32_t lanes);
   void after_thread_sync(Warp& warp, uint32_t lanes);
   void bulk_groups_waited(Warp& warp, uint32_t lanes, uint64_t allowed, bool reading);
@@ -143,13 +149,16 @@ class Hazards {
   void lanes_exit(Warp& warp, uint32_t lanes);
   void cta_exits(Cta& cta);
 
-  /// A store is done that nothing orders behind another thread's store to the same bytes: no race of consequence where
-  /// it has stored the same.
-  bool has_doubtful_stores() const { return !doubtful_.empty(); }
-  void settle_doubtful_stores();
+  /// Something has been written: an instruction's stores, a bulk store's bytes. A store that nothing orders behind
+  /// another thread's access to the same bytes is no race of consequence where it has stored what was there.
+  void settle() {
+    if (!doubtful_.empty()) settle_doubtful_stores();
+    if (!global_writes_.empty()) settle_global_writes();
+  }
 
  private:
   class Sweep;
+  class GlobalSweep;
   struct Lanes {
     uint32_t lanes;
     std::shared_ptr<View> view;
@@ -166,7 +175,7 @@ class Hazards {
       Ref ref = kNobody;
     };
     std::array<Made, 64> records;
-    std::unordered_map<uint32_t, Ref> global_writes;        ///< the same of writes to global memory
+    std::unordered_map<uint64_t, uint32_t> global_heard;    ///< by number of what was told, and how: lanes that know it
     std::array<std::vector<uint32_t>, kLanes> copy_groups;  ///< by lane: the last cp.async of each committed group
     std::array<uint32_t, kLanes> copies_done{};             ///< by lane: the last of its own that it has waited for
     Agent copies = 0;                                       ///< their channel; 0: none yet
@@ -257,12 +266,22 @@ class Hazards {
   uint32_t line_of(uint32_t source);  ///< the first instruction of its line
   Order order(const Record& before, uint32_t before_lanes, const Record& now, uint32_t now_lanes, const View& view,
               uint32_t together) const;
-  static View& foreign(View& view, uint64_t cluster);
-  void take_over(View& view, uint64_t cluster, const View& released, bool acquires);
-  Order global_order(const GlobalShadow::Write& write, uint32_t lanes, const Record& now, uint32_t now_lanes,
-                     const View& view) const;
-  void report_global(const GlobalShadow::Write& write, uint32_t lanes, uint64_t address, const Record& now,
-                     uint32_t now_lanes, Order order);
+  void take_over(View& view, const Handed& handed, bool wide) const;
+  void acquire_global(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint8_t order);
+  void release_global(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], emu::Access access, uint8_t order);
+  GlobalShadow::Page* global_page(uint64_t number, bool create);
+  Stamp stamp(const Record& record) const;
+  void add_strong(GlobalShadow::Page& page, size_t sector, const Stamp& stamp, uint32_t lanes);
+  bool told_meanwhile(const Stamp& before, uint32_t lanes) const;
+  void settle_global_writes();
+  void settle_doubtful_stores();
+  void global_read_done(Issued& operation);
+  /// `repaired`(lanes, what was found): those take it for known from now on.
+  template <class Repair>
+  void report_global(const GlobalSweep& sweep, const Record& now, Repair&& repaired);
+  void take_for_known(View& view, const Stamp& before, uint32_t lanes) const;
+  void tell_global(const Stamp& before, uint32_t before_lanes, uint64_t address, const Record& now, uint32_t now_lanes,
+                   Order order);
   void repair(View& view, const Record& before, uint32_t before_lanes) const;
   void repaired(Issued& operation, const Record& before, uint32_t before_lanes);
   void read_of_nothing(const Record& record, uint32_t lanes, const Cta& cta, size_t word);
@@ -332,6 +351,21 @@ class Hazards {
     std::vector<std::byte> before;  ///< the bytes from the first to the last cell
   };
   std::vector<Doubtful> doubtful_;
+  struct GlobalDoubt {
+    Stamp earlier;
+    uint32_t earlier_lanes = 0;
+    uint64_t address = 0;
+    uint32_t bytes = 0;  ///< bit i: the one at address + i
+    Record now;
+    uint32_t lanes = 0;
+    Order order = Order::none;
+    std::vector<std::byte> before;
+  };
+  std::vector<GlobalDoubt> global_doubts_;
+  std::array<uint64_t, 16> strongly_read_{};  ///< words, the latest
+  size_t strongly_read_count_ = 0;
+  std::vector<std::pair<GlobalPiece, Stamp>> global_writes_;          ///< of the running instruction
+  std::array<std::pair<uint64_t, GlobalShadow::Page*>, 64> pages_{};  ///< used lately, by the end of their number
   std::unordered_map<uint64_t, Ref> weak_under_;  ///< by CTA and word: the last plain write below strong ones
 
   Cluster& cluster_;

@@ -186,6 +186,7 @@ void Hazards::bytes_arrived(uint32_t address, Issued& operation) {
   Barrier& known = barrier(address);
   if (known.under_way) --known.under_way;
   operation.record.complete = known.phases + 1;
+  if (!operation.read_from.empty()) global_read_done(operation);
 }
 
 void Hazards::phase_ended(uint32_t address) {

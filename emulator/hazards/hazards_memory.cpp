@@ -102,9 +102,9 @@ class Hazards::Sweep {
   void finish_with(Repair&& repaired) {
     for (const Found& found : conflicts_) {
       const Record& before = hazards_.records_[found.conflict.before];
-      // Two plain stores: whether they differ is known when this one has been done.
-      if (now_.kind == Kind::store && before.kind == Kind::store && !tensor_memory_ &&
-          found.conflict.where.last_column - found.conflict.where.first_column < 1024) {
+      // Two plain stores, or two mbarrier.init: whether they differ is known when this one has been done.
+      if ((now_.kind == Kind::store || now_.kind == Kind::barrier_init) && before.kind == now_.kind &&
+          !tensor_memory_ && found.conflict.where.last_column - found.conflict.where.first_column < 1024) {
         const std::byte* bytes = cta_.window.data() + found.conflict.where.first_column * 4;
         const size_t count = (found.conflict.where.last_column - found.conflict.where.first_column + 1) * 4;
         hazards_.doubtful_.push_back({found.conflict, now_, found.lanes, found.view, &cta_, {bytes, bytes + count}});

@@ -19,27 +19,31 @@ const RuleTraits& traits(Rule rule) {
        "wrote, where nothing the reader had waited for says that the write is done: no wait, the wrong parity, a "
        "commit by another thread, a mailbox without a barrier",
        "an access that the run never makes; in global memory, a read that came before the write in every schedule "
-       "tried"},
+       "tried (that is told as an overwrite)"},
       {"overwrite-too-early", Rank::error, "overwritten before the read is known to be done",
        "let the reader signal when it is done (tcgen05.commit, an arrive, cp.async.bulk.wait_group.read), and wait for "
        "that before the overwrite",
        "PTX ISA, Memory Consistency Model: Causality Order",
        "A stage refilled, a source buffer reused, an accumulator overwritten or tensor memory freed while a reader "
        "(threads, an MMA, a multicast peer, a bulk store, a `tcgen05.ld` neither waited for nor used) is not known to "
-       "be done",
-       "overwrites of global memory"},
+       "be done; bytes of global memory changed by a store or a bulk store when a thread's load or a TMA load of them "
+       "is "
+       "not known to be done",
+       "in global memory: all but the last two warps that have read a sector of 32 bytes; multicast loads; reads whose "
+       "thread has signalled since, if only by something relaxed"},
       {"write-write", Rank::error, "written twice in no order", "order the two writes by a barrier",
        "PTX ISA, Memory Consistency Model: Causality Order",
-       "Two writes to the same bytes or columns that nothing orders, and that differ where threads store",
-       "global memory: threads that all write the same value are common and right"},
+       "Two writes to the same bytes or columns that nothing orders, and that differ where threads store; in global "
+       "memory stores and bulk stores that differ, and a plain store with an atomic",
+       "stores of what is there already"},
       {"proxy-fence", Rank::error, "written by threads and used through the async proxy without a proxy fence",
        "each writing thread executes fence.proxy.async.shared::cta (of global memory .global) behind its stores and "
        "before "
        "the barrier; or whoever uses the bytes, behind its wait",
        "PTX ISA, Proxies; membar/fence: fence.proxy.async",
        "Bytes that threads wrote (`st.shared`, `cp.async`) and TMA, bulk copies, `wgmma` or `tcgen05` then read or "
-       "overwrite; global memory that threads wrote and TMA loads. A fence anywhere on the way between the two counts, "
-       "by the writer or by whoever learned of the write",
+       "overwrite; global memory that threads wrote and TMA loads or overwrites. A fence anywhere on the way between "
+       "the two counts, by the writer or by whoever learned of the write",
        "reads by threads before an asynchronous overwrite (the text can be read to ask for a fence there; no published "
        "kernel has one)"},
       {"weak-order", Rank::error, "handed over by a synchronisation that is too weak",
@@ -49,9 +53,12 @@ const RuleTraits& traits(Rule rule) {
        "and behind the reader's, or .release.gpu and .acquire.gpu",
        "PTX ISA, Memory Consistency Model: Morally strong operations, Release and Acquire Patterns",
        "Hand-overs by `.relaxed` operations without a fence, by `.cta` scope between CTAs of a cluster, through flags "
-       "and counters in memory without `__threadfence()`. An error where another CTA reads what was written, else a "
-       "rule",
-       "scopes of operations on global flags"},
+       "and counters in memory without `__threadfence()`, or with operations and fences (`__threadfence_block()`) "
+       "whose "
+       "scope ends at the cluster's edge. An error where another CTA reads what was written, else a rule; a rule, too, "
+       "where nothing lacks but the fence behind the reader's relaxed read (the last block of a reduction)",
+       "`.cta` scope of flags in global memory between the CTAs of one cluster; what atomics hand over that many lanes "
+       "perform in places of their own: they count, and its lack is told as no order at all"},
       {"warp-sync", Rank::rule, "handed from lane to lane of a warp without bar.warp.sync",
        "__syncwarp() between the two: that lanes run together is no order",
        "PTX ISA, bar.warp.sync; CUDA C++ Programming Guide, Independent Thread Scheduling",

@@ -115,7 +115,7 @@ void bind_barrier(Binder& binder) {
 }
 
 // Instruction::modifiers of a fence.
-constexpr uint64_t kProxyFence = 1, kInitFence = 2, kMemoryFence = 4, kOfShared = 8, kOfGlobal = 16;
+constexpr uint64_t kProxyFence = 1, kInitFence = 2, kMemoryFence = 4, kOfShared = 8, kOfGlobal = 16, kNarrow = 32;
 
 Flow execute_fence(Warp& warp, const Instruction& instruction) {
   auto* const hazards = warp.cta.cluster.hazards.get();
@@ -123,7 +123,7 @@ Flow execute_fence(Warp& warp, const Instruction& instruction) {
   if (instruction.modifiers & kProxyFence)
     hazards->proxy_fence(warp, warp.active, instruction.modifiers & kOfShared, instruction.modifiers & kOfGlobal);
   if (instruction.modifiers & kInitFence) hazards->init_fence(warp, warp.active);
-  if (instruction.modifiers & kMemoryFence) hazards->memory_fence(warp, warp.active);
+  if (instruction.modifiers & kMemoryFence) hazards->memory_fence(warp, warp.active, instruction.modifiers & kNarrow);
   return Flow::next;
 }
 
@@ -152,6 +152,8 @@ void bind_fence(Binder& binder) {
     if (!global) binder.out.modifiers |= kOfShared;
     if (!narrow) binder.out.modifiers |= kOfGlobal;
   }
+  if (binder.out.modifiers == kMemoryFence && (binder.source.has("cta") || binder.source.has("cluster")))
+    binder.out.modifiers |= kNarrow;
   if (binder.source.has("mbarrier_init")) binder.out.visible = false;
   bool proxies = binder.source.has("proxy") || binder.source.has("mbarrier_init");
   binder.out.execute = proxies ? execute_fence : execute_release_fence;

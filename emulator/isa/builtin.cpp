@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 
+#include "emulator/hazards/hazards.h"
 #include "emulator/isa/print_format.h"
 #include "emulator/machine/cluster.h"
 #include "emulator/machine/grid.h"
@@ -94,9 +95,19 @@ void assert_failed(Warp& warp, const CallSite& call, uint32_t lanes) {
 
 // ---- malloc ---------------------------------------------------------------------------------------------------------
 
+/// What threads did to these bytes when they were somebody else's is over.
+uint64_t fresh(Warp& warp, uint64_t address, uint64_t bytes) {
+  if (auto* const hazards = warp.cta.cluster.hazards.get(); hazards && address)
+    hazards->global_allocated(address, bytes);
+  return address;
+}
+
 void allocate(Warp& warp, const CallSite& call, uint32_t lanes) {
   DeviceHeap& heap = warp.cta.cluster.grid.device.heap();
-  for_lanes(lanes, [&](int lane) { give(warp, call, lane, heap.allocate(argument(warp, call, 0, lane))); });
+  for_lanes(lanes, [&](int lane) {
+    const uint64_t bytes = argument(warp, call, 0, lane);
+    give(warp, call, lane, fresh(warp, heap.allocate(bytes), bytes));
+  });
 }
 
 void allocate_aligned(Warp& warp, const CallSite& call, uint32_t lanes) {
@@ -104,7 +115,8 @@ void allocate_aligned(Warp& warp, const CallSite& call, uint32_t lanes) {
   for_lanes(lanes, [&](int lane) {
     uint64_t align = argument(warp, call, 1, lane);
     bool fits = align != 0 && (align & (align - 1)) == 0;
-    give(warp, call, lane, fits ? heap.allocate(argument(warp, call, 0, lane), align) : 0);
+    const uint64_t bytes = argument(warp, call, 0, lane);
+    give(warp, call, lane, fits ? fresh(warp, heap.allocate(bytes, align), bytes) : 0);
   });
 }
 

@@ -141,6 +141,7 @@ Qualifiers take_qualifiers(Binder& binder) {
     }
   std::string_view scope = binder.take_any({"cta", "cluster", "gpu", "sys"});
   out.narrow = scope == "cta" || scope == "cluster";
+  if (out.narrow) binder.out.order |= Instruction::kNarrow;
   // Old code polls with these, which do not look into L1.
   for (std::string_view cache : {"cg", "cv"})
     if (binder.take(cache)) out.strong = true;

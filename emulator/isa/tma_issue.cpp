@@ -142,14 +142,14 @@ void issue_load(Warp& warp, int lane, const std::vector<Destination>& to, Load l
     Load load;
     std::vector<std::byte> staging;
     size_t missing;  // destinations
-    bool read = false;
+    bool alone = missing == 1, read = false;
     hazards::IssuedPointer announced = nullptr;
     void read_once(Cluster& in, const Origin& issuer) {
       if (std::exchange(read, true)) return;
       if (announced) {
         Ranges global;
         load.sources([&](uint64_t address, uint64_t bytes) { global.push_back({address, bytes}); });
-        in.hazards->global_read(*announced, hazards::Kind::tma_load, global);
+        in.hazards->global_read(*announced, hazards::Kind::tma_load, global, alone);
       }
       load.read(staging);
       in.trace(issuer, "tma_load_read", {load.operation});

@@ -76,6 +76,7 @@ void issue_bulk_store(Warp& warp, const Instruction& instruction, int lane) {
                  tma::bulk_reduce_global(cluster.global(), destination, reduction, type, *staging);
                else
                  tma::bulk_write_global(cluster.global(), destination, *staging);
+               if (writes) cluster.hazards->settle();
                cluster.note_effect();
                cluster.trace(who, "tma_store_shown", {operation});
                ticket.written();

@@ -161,7 +161,7 @@ void issue_tensor_load(Warp& warp, const Instruction& instruction, int lane) {
   if (cluster.schedule() == Schedule::earliest && to.size() == 1 && boxes->single()) {
     cluster.load_started(boxes->bytes());
     const auto announced = announce_bytes(warp, lane, to[0].barrier);
-    if (announced) cluster.hazards->global_read(*announced, hazards::Kind::tma_load, global_ranges(*boxes));
+    if (announced) cluster.hazards->global_read(*announced, hazards::Kind::tma_load, global_ranges(*boxes), true);
     tma::load(boxes->shape(), cluster.global(), window_of(*to[0].cta), offset);
     if (announced)
       bytes_shown(cluster, announced, hazards::Kind::tma_load, *to[0].cta, to[0].barrier,
@@ -215,8 +215,9 @@ void issue_tensor_store(Warp& warp, const Instruction& instruction, int lane) {
   };
   if (cluster.schedule() == Schedule::earliest && !reduces && boxes->single()) {
     tell();
-    tma::store(boxes->shape(), source_window_of(from), offset, cluster.global());
     tell_written();
+    tma::store(boxes->shape(), source_window_of(from), offset, cluster.global());
+    if (writes) cluster.hazards->settle();
     cluster.note_effect();
     cluster.trace(who, "tma_store_read", {operation});
     ticket.read_done();
@@ -242,6 +243,7 @@ void issue_tensor_store(Warp& warp, const Instruction& instruction, int lane) {
                  else
                    tma::scatter(box, part, cluster.global());
                });
+               if (cluster.hazards) cluster.hazards->settle();
                cluster.note_effect();
                cluster.trace(who, "tma_store_shown", {operation});
                ticket.written();

@@ -113,7 +113,7 @@ bool Cluster::run_group(Group& group) {
       ++clock;
       if (instruction.visible) note_outside_read();
       Flow flow = instruction.execute(warp, instruction);
-      if (hazards && hazards->has_doubtful_stores()) hazards->settle_doubtful_stores();
+      if (hazards) hazards->settle();
       if (flow == Flow::next) {
         ++running->pc;
       } else if (flow != Flow::jump) {

@@ -81,6 +81,7 @@ struct Instruction {
   static constexpr uint8_t kRelaxed = 8;  ///< of mbarrier operations, whose default is acquire or release
   static constexpr uint8_t kWide = 16;    ///< scope .cluster or wider
   static constexpr uint8_t kCopy = 32;    ///< cp.async: nothing that the thread does itself
+  static constexpr uint8_t kNarrow = 64;  ///< a memory operation's scope is .cta or .cluster
   bool aligned = false;                   ///< all lanes of the warp must be here together
   bool meets_elsewhere = false;           ///< bar.warp.sync: its lanes may wait at others like it
   bool visible = false;        ///< other clusters can tell when it happens: admitted in (clock, cluster) order
