@@ -376,9 +376,9 @@ MUTANTS = (
            always(mismatch("what arrived: D[i][j] holds what belongs to D[j][i]: rows and columns are swapped")),
            shape="128x128x64", input="position"),
     Mutant("row and first column of the tile swapped", S1, ROW_AND_FIRST_COLUMN_SWAPPED,
-           always(says("FAULT something wrote past the end of D", "MISMATCH", "outputs never written")), shape="256x512x64"),
+           always(says("FAULT something wrote past the end of D", "MISMATCH", "outputs never written")), shape="256x512x64", found="write-write"),
     Mutant("row and first column of the tile swapped, far outside", S1, ROW_AND_FIRST_COLUMN_SWAPPED,
-           always(stops("it belongs to no allocation", STORE)), shape="128x8200x16", found="out-of-bounds"),
+           always(stops("it belongs to no allocation", STORE)), shape="128x8200x16", found="write-write, out-of-bounds"),
     Mutant("tile indices swapped", S1, TILE_INDICES_SWAPPED,
            always(mismatch("outputs never written", "wrong in 2 of 3")), shape="384x256x64"),
 
@@ -550,7 +550,8 @@ MUTANTS = (
     Mutant("column and row of the store swapped", S5, (COLUMN_AND_ROW_OF_STORE_SWAPPED,),
            always(mismatch("16384 of 32768 outputs never written", "D[i][j] holds what belongs to D[j][i]"))),
     Mutant("all warps store to the rows of warp 0", S5, (STORES_TO_THE_ROWS_OF_WARP_0,),
-           always(mismatch("24576 of 32768 outputs never written", "inside it: rows all 128; columns all 256"))),
+           always(mismatch("24576 of 32768 outputs never written", "inside it: rows all 128; columns all 256")),
+           found="write-write"),
     Mutant("no wait for the columns read", S5, (without("tcgen05_wait_ld(); write_swizzled_row", r"tcgen05\.wait"),),
            race(GOOD, GOOD, GOOD)),  # as on the chip, whose scoreboard waits
     Mutant("no wait for the columns read, strict", S5, (without("tcgen05_wait_ld(); write_swizzled_row", r"tcgen05\.wait"),),
