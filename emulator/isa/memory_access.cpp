@@ -235,7 +235,9 @@ bool resolve(Warp& warp, MemorySpace space, const uint64_t (&address)[kLanes], u
   if (resolve_together(warp, space, address, bytes, access, at))
     row = at[0] != at[1];
   else
-    for_lanes(warp.active, [&](int lane) { at[lane] = door(warp, space, lane, address[lane], bytes, access); });
+    for_lanes(warp.active, [&](int lane) {
+      at[lane] = in_lane(lane, [&] { return door(warp, space, lane, address[lane], bytes, access); });
+    });
   if (warp.cta.cluster.hazards &&
       (space == MemorySpace::shared || space == MemorySpace::generic || space == MemorySpace::global))
     tell_hazards(warp, space, address, bytes, access);

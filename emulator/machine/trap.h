@@ -22,7 +22,19 @@ struct Trap : std::runtime_error {
   FaultKind kind;
   FaultCode code;
   std::string source;
+  int lane = -1;  ///< whose fault it is, where it is not the first active one's
 };
+
+/// Runs `f` for a lane: a trap is that lane's.
+template <class F>
+auto in_lane(int lane, F&& f) {
+  try {
+    return f();
+  } catch (Trap& trap) {
+    trap.lane = lane;
+    throw;
+  }
+}
 
 /// assert() in a kernel: one line for each thread whose condition was false, as CUDA prints them.
 struct AssertionFailed : Trap {

@@ -111,7 +111,8 @@ Fault report_trap(Cluster& cluster, const Origin& who, const Trap& trap) {
               .source = trap.source};
   std::string first;
   if (const auto* assertion = dynamic_cast<const AssertionFailed*>(&trap)) first = assertion->lines;
-  std::string lane = who.lane >= 0 ? fmt::format(", lane {}", who.lane) : "";
+  const int at_fault = trap.lane >= 0 ? trap.lane : who.lane;
+  std::string lane = at_fault >= 0 ? fmt::format(", lane {}", at_fault) : "";
   fault.sides.push_back({"stopped", describe_location(cluster.grid.location(who.source)),
                          fmt::format("block ({},{},{}){}, warp {}{}", cta.index.x, cta.index.y, cta.index.z,
                                      describe_rank(cta), who.warp, lane),

@@ -385,6 +385,26 @@ TEST_CASE("a CTA is given shared memory in pieces of 128 bytes; what lies beyond
   CHECK(store_at(128).error == 700);
 }
 
+TEST_CASE("a report names the lane that went astray") {
+  probe::Machine machine;
+  const uint64_t out = machine.buffer(std::vector<uint32_t>(32));
+  // Lanes 8 and up store; lane 21 does so 4000 bytes further on.
+  const std::string body = R"(
+    ld.param.u64 %d0, [p0];
+    mov.u32 %r0, %tid.x;
+    mul.lo.u32 %r1, %r0, 4;
+    setp.eq.u32 %p1, %r0, 21;
+    @%p1 add.u32 %r1, %r1, 4000;
+    cvt.u64.u32 %d1, %r1;
+    add.u64 %d0, %d0, %d1;
+    setp.ge.u32 %p2, %r0, 8;
+    @%p2 st.global.u32 [%d0], %r0;
+)";
+  const auto fault = machine.launch(probe::kernel(body, 1), {out}, {.block = {32, 1, 1}});
+  REQUIRE(fault);
+  CHECK_THAT(fault->report, test::contains("warp 0, lane 21: st.global.u32"));
+}
+
 // As an H200 has it: ptxas ignores the `.extern` of an array with a size, where nothing is linked. Taichi writes it so.
 TEST_CASE("a shared array declared extern with a size is memory of its kernel") {
   probe::Machine machine;
