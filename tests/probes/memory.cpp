@@ -400,7 +400,8 @@ TEST_CASE("a report names the lane that went astray") {
     setp.ge.u32 %p2, %r0, 8;
     @%p2 st.global.u32 [%d0], %r0;
 )";
-  const auto fault = machine.launch(probe::kernel(body, 1), {out}, {.block = {32, 1, 1}});
+  const auto fault =
+      machine.launch(probe::kernel(body, 1), {out}, {.block = {32, 1, 1}, .apart = "a chip gives out whole pages"});
   REQUIRE(fault);
   CHECK_THAT(fault->report, test::contains("warp 0, lane 21: st.global.u32"));
 }
