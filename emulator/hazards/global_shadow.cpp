@@ -43,7 +43,7 @@ void GlobalShadow::Page::add_reader(size_t sector, const Stamp& reader) {
   // The latest first; a warp has one.
   if (readers[0].bytes && (readers[0].cluster != reader.cluster || readers[0].agent != reader.agent))
     readers[1] = readers[0];
-  readers[0] = reader;
+  readers[0] = {reader};
 }
 
 void GlobalShadow::Page::add_plain(size_t sector, const Stamp& writer) {
@@ -51,7 +51,10 @@ void GlobalShadow::Page::add_plain(size_t sector, const Stamp& writer) {
   Written& state = (*written)[sector];
   state.bytes |= writer.bytes;
   if (read)
-    for (Stamp& reader : (*read)[sector]) reader.bytes &= ~writer.bytes;
+    for (Reader& reader : (*read)[sector]) {
+      reader.overwritten |= reader.bytes & writer.bytes;
+      reader.bytes &= ~writer.bytes;
+    }
   if (!state.crowd && (state.last.bytes & ~writer.bytes) == 0) {
     state.last = writer;
     return;

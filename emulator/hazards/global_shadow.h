@@ -85,7 +85,10 @@ class GlobalShadow {
     uint32_t crowd = 0;  ///< number + 1
     Stamp last;          ///< plain
   };
-  using Readers = std::array<Stamp, 2>;
+  struct Reader : Stamp {
+    uint32_t overwritten = 0;  ///< bytes that it has read and that have been written since
+  };
+  using Readers = std::array<Reader, 2>;
   struct Page {
     std::unique_ptr<std::array<Written, kSectors>> written;
     std::unique_ptr<std::array<Readers, kSectors>> read;

@@ -249,6 +249,16 @@ void Hazards::init_fence(Warp& warp, uint32_t lanes) {
   });
 }
 
+/// A fence or an acquire whose scope holds other SMs: what these lanes know to have been loaded before is loaded anew.
+void Hazards::empty_cache(const Warp& warp, uint32_t lanes) {
+  Clock& emptied = memories_[warp.cta.rank]->cache_emptied;
+  for (const Lanes& part : threads_of(warp).classes) {
+    if (!(part.lanes & lanes)) continue;
+    emptied.join(part.view->done);
+    raise_own(warp, with_absent(warp, part.lanes & lanes), threads_of(warp).now, emptied);
+  }
+}
+
 void Hazards::memory_fence(Warp& warp, uint32_t lanes, bool narrow) {
   const uint32_t now = threads_of(warp).now;
   each_class(warp, lanes, [&](Lanes& part) {
@@ -257,6 +267,7 @@ void Hazards::memory_fence(Warp& warp, uint32_t lanes, bool narrow) {
     raise_own(warp, part.lanes, now, view.released);
     if (!narrow) raise_own(warp, part.lanes, now, view.released_wide);
   });
+  if (!narrow) empty_cache(warp, lanes);
   tick_after_release(warp, lanes);
   merge(warp);
 }

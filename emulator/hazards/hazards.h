@@ -37,6 +37,7 @@ enum class Order : uint8_t {
   untaken,     ///< but for the tcgen05 fences
   warp_only,   ///< by lanes of a warp running together
   unacquired,  ///< but for a memory fence behind a relaxed read
+  stale,       ///< the same, and the reader's L1 cache may hold what it read before
   weak,        ///< by relaxed operations, or at too narrow a scope
   none,
 };
@@ -229,6 +230,7 @@ class Hazards {
     std::map<Agent, Ref> loads;        ///< by channel: the CTA's own last one
     Agent start = 0;
     std::vector<uint32_t> locations;  ///< by word: its number in locations_, from 1
+    Clock cache_emptied;              ///< global memory: loads that its SM's L1 cache holds nothing of any more
     Agent pair_allocator = 0;         ///< the warp that last called tcgen05.alloc for the pair,
     uint32_t pair_allocated = 0;      ///< and its time then; 0: none has
   };
@@ -252,6 +254,7 @@ class Hazards {
   void tick(Warp& warp);
   void tick_after_release(Warp& warp, uint32_t lanes);
   uint32_t last_release(const Threads& threads, uint32_t lanes) const;
+  void empty_cache(const Warp& warp, uint32_t lanes);
   void check_unused(Warp& warp, int lane, uint32_t address, const Barrier& known);
   enum class First : uint8_t { before, now, unknown };
   First comes_first(const Record& before, uint32_t before_lanes, const Record& now, uint32_t now_lanes,

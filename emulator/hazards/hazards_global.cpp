@@ -104,7 +104,9 @@ class Hazards::GlobalSweep {
     each_sector(piece.address, piece.bytes, remember,
                 [&](GlobalShadow::Page& page, size_t sector, uint64_t address, uint32_t bytes) {
                   const Stamp now = stamp_of(now_, piece, address, bytes);
+                  const size_t before = found.size();
                   if (page.written) against_writers(page, sector, address, now, piece.lanes);
+                  if (found.size() > before && page.read) look_for_old_copies((*page.read)[sector], before);
                   if (remember) page.add_reader(sector, now);
                 });
   }
@@ -181,6 +183,24 @@ class Hazards::GlobalSweep {
         if (known_already(before)) continue;
         const uint32_t first = static_cast<uint32_t>(std::countr_zero(bytes));
         if (!judge_lanes(before, write.lanes, address, lanes_at(now, first, lanes), bytes)) break;
+      }
+    }
+  }
+
+  /// A load of this CTA behind which no memory fence has emptied the L1 cache: an H200 reads from there what it was.
+  void look_for_old_copies(const GlobalShadow::Readers& readers, size_t first) {
+    const auto cta = [&](const Stamp& stamp) { return stamp.issuer / hazards_.warps_per_cta_; };
+    for (const GlobalShadow::Reader& reader : readers) {
+      const uint32_t bytes = reader.bytes | reader.overwritten;
+      if (!bytes || reader.kind != Kind::load || reader.strong || reader.cluster != now_.cluster ||
+          cta(reader) != cta(now_))
+        continue;
+      const Clock& emptied = hazards_.memories_[cta(now_)]->cache_emptied;
+      for (size_t i = first; i < found.size(); ++i) {
+        const auto byte = static_cast<uint32_t>(found[i].address % GlobalShadow::kSectorBytes);
+        if (found[i].order == Order::unacquired && (bytes >> byte & 1) &&
+            !emptied.covers_lanes(reader.agent, reader.lanes(byte), reader.when))
+          found[i].order = Order::stale;
       }
     }
   }
@@ -345,6 +365,7 @@ void Hazards::acquire_global(Warp& warp, uint32_t lanes, const uint64_t (&addres
     }
   });
   if (!hearing) return;
+  if (acquires && wide) empty_cache(warp, lanes);
   // Lanes that ran together have seen the same.
   bool news = false;
   for (const Lanes& part : threads.classes) {
@@ -516,7 +537,7 @@ void Hazards::report_global(const GlobalSweep& sweep, const Record& now, Repair&
     if (found.order == Order::none && told_meanwhile(found.before, found.before_lanes)) found.order = Order::weak;
     // Any order will do where only the bytes themselves are at stake: a read has its value before its thread signals
     // whatever depends on that, and writes to one place have an order of their own.
-    if ((found.order == Order::weak || found.order == Order::unacquired) && now.kind != Kind::load &&
+    if (found.order >= Order::unacquired && found.order <= Order::weak && now.kind != Kind::load &&
         now.kind != Kind::tma_load &&
         (!writes_global(found.before.kind) || (found.before.strong && now.kind != Kind::atomic)))
       continue;
@@ -578,7 +599,16 @@ void Hazards::tell_global(const Stamp& before, uint32_t before_lanes, uint64_t a
       explanation =
           "The writer has a fence before its signal, but none lies behind the relaxed read of the signal: "
           "__threadfence() "
-          "there. A chip does without as long as the reader's L1 cache holds no older copy of the bytes.";
+          "there, or an acquire. A chip does without as long as the reader's L1 cache holds no older copy of the "
+          "bytes.";
+      break;
+    case Order::stale:
+      rule = Rule::weak_order;
+      explanation =
+          "The writer has a fence before its signal, but none lies behind the relaxed read of the signal: "
+          "__threadfence() "
+          "there, or an acquire. The reader's block has read the bytes before, and an H200 then gives it the old ones "
+          "from its L1 cache.";
       break;
     case Order::weak:
       rule = Rule::weak_order;

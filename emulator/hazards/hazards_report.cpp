@@ -195,6 +195,7 @@ void Hazards::report(const Conflict& conflict, const Record& now, uint32_t now_l
                                         : explanation + " Another lane of the warp has waited for that.";
       break;
     case Order::unacquired:
+    case Order::stale:
     case Order::weak:
       rule = Rule::weak_order;
       rank = f.writes && !s.writes && first.cta_rank != second.cta_rank ? Rank::error : Rank::rule;

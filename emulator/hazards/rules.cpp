@@ -56,7 +56,7 @@ const RuleTraits& traits(Rule rule) {
        "and counters in memory without `__threadfence()`, or with operations and fences (`__threadfence_block()`) "
        "whose "
        "scope ends at the cluster's edge. An error where another CTA reads what was written, else a rule; a rule, too, "
-       "where nothing lacks but the fence behind the reader's relaxed read (the last block of a reduction)",
+       "where nothing lacks but the fence behind the reader's relaxed read and its block has not read the bytes before",
        "`.cta` scope of flags in global memory between the CTAs of one cluster; what atomics hand over that many lanes "
        "perform in places of their own: they count, and its lack is told as no order at all"},
       {"warp-sync", Rank::rule, "handed from lane to lane of a warp without bar.warp.sync",

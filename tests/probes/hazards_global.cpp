@@ -162,6 +162,18 @@ TEST_CASE("the scope of a flag in global memory") {
   CHECK(found(warps(lane_0(store(42) + signal(cta_release)), lane_0(wait(cta_acquire) + kRead)), kTwoWarps).empty());
 }
 
+// An H200 reads the old value, ten thousand times out of ten thousand.
+TEST_CASE("a flag read without an acquire, and what the block had read before") {
+  const auto body = [](const std::string& before, const std::string& behind) {
+    return blocks(lane_0(wait(kRelaxedLoad, "[%d0+192]") + fence() + store(42) + fence() + signal(kRelaxedStore)),
+                  lane_0(kRead + before + fence("cta") + signal("st.release.gpu.global.u32", "[%d0+192]") +
+                         wait(kRelaxedLoad) + behind + kRead));
+  };
+  CHECK(found(body("", fence()), kTwo).empty());
+  CHECK(found(body("", ""), kTwo) == Names{"Error weak-order"});
+  CHECK(found(body(fence(), ""), kTwo) == Names{"Rule weak-order"});
+}
+
 TEST_CASE("the scope of fences about a flag in global memory") {
   const Names weak{"Error weak-order"};
   const auto body = [](const std::string& behind, const std::string& before) {
