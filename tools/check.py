@@ -25,6 +25,8 @@ SCHEDULES = ("earliest", "latest", "random:1")
 RANKS = ("Error", "Rule", "Note")
 SHAPE = "300x520x328"  # ragged in all three, tiles that no cluster divides, a ring that goes round
 UNWRITTEN = "nothing has written"
+BOTH_WAYS = ("read-too-early", "overwrite-too-early")
+SEEN_BOTH_WAYS = "The same two were met in the other order, too: the read may as well be the one that comes too late."
 
 
 def places(side):
@@ -57,11 +59,21 @@ def merged(found):
             side["also"] += [place for place in (other["where"], *other["also"]) if place not in places(side)]
         known["count"] += one["count"]
         known["consequences"] += one["consequences"]
+        known["both_ways"] = known["both_ways"] or one["both_ways"]
         known["rank"] = min(known["rank"], one["rank"], key=RANKS.index)
         if schedule not in known["schedules"]:
             known["schedules"].append(schedule)
     for known in findings:
         del known["schedule"]
+    # One race seen from both sides.
+    for one in [one for one in findings if one["rule"] in BOTH_WAYS]:
+        other = next((known for known in findings if known is not one and known["kernel"] == one["kernel"] and known["rule"] in BOTH_WAYS and
+                      known["rule"] != one["rule"] and known["rank"] == one["rank"] and turned(known, one)), None)
+        if other and findings.index(other) < findings.index(one):
+            other["both_ways"] = other["both_ways"] or SEEN_BOTH_WAYS
+            other["count"] += one["count"]
+            other["schedules"] += [schedule for schedule in one["schedules"] if schedule not in other["schedules"]]
+            findings.remove(one)
     # As the emulator leaves out, under one schedule, what concerns no other places than an error does.
     for one in [one for one in findings if one["rank"] != "Error" and one["sides"]]:
         for error in (error for error in findings if error["rank"] == "Error" and not ends(error) and error["kernel"] == one["kernel"]):
@@ -70,6 +82,11 @@ def merged(found):
                 findings.remove(one)
                 break
     return sorted(findings, key=lambda one: (RANKS.index(one["rank"]), ends(one), -len(one["schedules"])))
+
+
+def turned(known, one):
+    return len(known["sides"]) == len(one["sides"]) == 2 and places(known["sides"][0]) & places(one["sides"][1]) and \
+        places(known["sides"][1]) & places(one["sides"][0])
 
 
 def ends(finding):
@@ -111,6 +128,8 @@ def text_of(finding, schedules):
         lines += [f"=========         also: {also_text(side)}"] if side["also"] else []
     if finding["explanation"]:
         lines.append(f"=========     {finding['explanation']}")
+    if finding["both_ways"]:
+        lines.append(f"=========     {finding['both_ways']}")
     lines += [f"=========     fix: {finding['fix']}", f"=========     rule: {finding['source']}"]
     seen = only_under(finding["schedules"], schedules)
     if finding["count"] > 1:
@@ -175,7 +194,9 @@ def fitting_chip(path):
 
 
 def program_subject(options):
-    path = options.subject if os.path.sep in options.subject else shutil.which(options.subject) or options.subject
+    path = options.subject
+    if os.path.sep not in path:
+        path = shutil.which(path) or os.path.join(".", path)
     if not options.chip and not os.environ.get("LADDER_CHIP"):
         options.chip = fitting_chip(path)
     found = emulate.refuse_unsuitable(path, emulate.chip(options))

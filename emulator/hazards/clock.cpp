@@ -77,6 +77,27 @@ void Clock::raise_lanes(Agent agent, uint32_t lanes, uint32_t time) {
   settle(agent);
 }
 
+void Clock::meet(const Clock& other) {
+  std::vector<std::pair<Agent, Times>> partial;
+  for (const Clock* clock : {static_cast<const Clock*>(this), &other})
+    for (const auto& [agent, times] : clock->partial_) {
+      const auto place = place_of(partial, agent);
+      if (place != partial.end() && place->first == agent) continue;
+      const auto of = [&, agent = agent](const Clock& clock, size_t lane) {
+        const auto entry = place_of(clock.partial_, agent);
+        const uint32_t whole = agent < clock.whole_.size() ? clock.whole_[agent] : 0;
+        return entry != clock.partial_.end() && entry->first == agent ? std::max(whole, entry->second[lane]) : whole;
+      };
+      Times both;
+      for (size_t lane = 0; lane < both.size(); ++lane) both[lane] = std::min(of(*this, lane), of(other, lane));
+      partial.insert(place, {agent, both});
+    }
+  whole_.resize(std::min(whole_.size(), other.whole_.size()));
+  for (size_t agent = 0; agent < whole_.size(); ++agent) whole_[agent] = std::min(whole_[agent], other.whole_[agent]);
+  partial_ = std::move(partial);
+  for (size_t i = partial_.size(); i-- > 0;) settle(partial_[i].first);
+}
+
 void Clock::join_from(const Clock& other, Agent first) {
   if (whole_.size() < other.whole_.size()) whole_.resize(other.whole_.size());
   for (size_t i = first; i < other.whole_.size(); ++i) whole_[i] = std::max(whole_[i], other.whole_[i]);

@@ -30,6 +30,8 @@ class Clock {
   void raise(Agent agent, uint32_t time);
   void raise_lanes(Agent agent, uint32_t lanes, uint32_t time);
   void join(const Clock& other) { join_from(other, 0); }
+  /// Only what both know.
+  void meet(const Clock& other);
   /// Agents from `first` on only.
   void join_from(const Clock& other, Agent first);
 

@@ -35,6 +35,20 @@ bool holds_places(const Finding& known, const Finding& finding) {
   });
 }
 
+/// A read that comes too early and an overwrite that does, of the same two.
+bool turned(const Finding& known, const Finding& finding) {
+  const bool read = known.rule == Rule::read_too_early && finding.rule == Rule::overwrite_too_early,
+             overwrite = known.rule == Rule::overwrite_too_early && finding.rule == Rule::read_too_early;
+  return (read || overwrite) && known.sides.size() == 2 && finding.sides.size() == 2 &&
+         is_at(known.sides[0], finding.sides[1].where) && is_at(known.sides[1], finding.sides[0].where);
+}
+constexpr const char* kBothWays =
+    "The same two were met in the other order, too: the read may as well be the one that comes too late.";
+
+std::string fix_of(const Finding& finding) {
+  return finding.fix.empty() ? std::string(traits(finding.rule).fix) : finding.fix;
+}
+
 /// "line 12, 15": those in the same file by their lines alone.
 std::string also_text(const Side& side) {
   const std::string file = side.where.substr(0, side.where.find(':') + 1);
@@ -77,6 +91,7 @@ size_t Findings::add(Finding finding) {
       return i;
     }
     if (known.rank == Rank::error && holds_places(known, finding)) {
+      known.both_ways = known.both_ways || turned(known, finding);
       ++known.consequences;
       return i;
     }
@@ -133,7 +148,8 @@ std::string Findings::take_text() {
       if (!side.also.empty()) text += fmt::format("=========         also: {}\n", also_text(side));
     }
     if (!finding.explanation.empty()) text += fmt::format("=========     {}\n", finding.explanation);
-    text += fmt::format("=========     fix: {}\n", rule.fix);
+    if (finding.both_ways) text += fmt::format("=========     {}\n", kBothWays);
+    text += fmt::format("=========     fix: {}\n", fix_of(finding));
     text += fmt::format("=========     rule: {}\n", rule.source);
     if (finding.consequences)
       text += "=========     more was found at the same places that may follow from this: mend this first\n";
@@ -156,7 +172,8 @@ std::string Findings::json() const {
                         {"object", finding.object},
                         {"sides", to_json(finding.sides)},
                         {"explanation", finding.explanation},
-                        {"fix", rule.fix},
+                        {"both_ways", finding.both_ways ? kBothWays : ""},
+                        {"fix", fix_of(finding)},
                         {"source", rule.source},
                         {"schedule", finding.schedule},
                         {"consequences", finding.consequences},
@@ -170,6 +187,7 @@ std::string Findings::json() const {
                         {"object", ""},
                         {"sides", to_json(fault.sides)},
                         {"explanation", fault.message},
+                        {"both_ways", ""},
                         {"fix", ""},
                         {"source", fault.source},
                         {"schedule", name(schedule)},

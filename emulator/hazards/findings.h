@@ -25,10 +25,12 @@ struct Finding {
   std::string kernel;
   std::string object;       ///< which bytes or columns, of which variable
   std::string explanation;  ///< what is missing
+  std::string fix;          ///< the usual one; empty: the rule's
   std::vector<Side> sides;  ///< the later one first
   std::string schedule;     ///< under which it was seen
   uint64_t count = 1;
   uint64_t consequences = 0;  ///< findings that followed from it
+  bool both_ways = false;     ///< of a read and a write: in the other order, too, neither is known to come first
 };
 
 class Findings {

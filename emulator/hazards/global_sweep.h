@@ -33,7 +33,8 @@ class Hazards::GlobalSweep {
     Order order;
   };
 
-  GlobalSweep(Hazards& hazards, const Stamp& now) : hazards_(hazards), now_(now) {}
+  GlobalSweep(Hazards& hazards, const Stamp& now, bool constant = false)
+      : hazards_(hazards), now_(now), constant_(constant) {}
   ~GlobalSweep() { let_go(); }
   GlobalSweep(const GlobalSweep&) = delete;
 
@@ -214,6 +215,14 @@ class Hazards::GlobalSweep {
 
   void judge(const Stamp& before, uint64_t address, const Stamp& now, uint32_t lanes) {
     if (before.strong && now.strong) return;
+    if (constant_) {
+      const uint32_t bytes = before.bytes & now.bytes;
+      const auto first = static_cast<uint32_t>(std::countr_zero(bytes));
+      if (order(before, before.lanes(first), lanes_at(now, first, lanes)) == Order::known) {
+        found.push_back({before, before.lanes(first), lanes, address + first, bytes >> first, Order::constant});
+        return;
+      }
+    }
     // Every lane where it was before.
     if (before.agent == now.agent && before.cluster == now.cluster && before.lane == now.lane &&
         before.shift == now.shift && now.shift < GlobalPiece::kOneLane)
@@ -249,6 +258,7 @@ class Hazards::GlobalSweep {
 
   Hazards& hazards_;
   const Stamp now_;
+  const bool constant_;  // a load by which nothing may be written in this launch
   std::array<Part, kLanes> parts_;
   size_t part_count_ = 0;
   Stamp known_;  // all of its warp's lanes are known to have been there by then

@@ -429,9 +429,12 @@ void Hazards::completes_in_wgmma_group(Issued& operation, uint32_t cta_rank, uin
   operation.record.complete = static_cast<uint32_t>(number);
 }
 
-/// wgmma: any warp of the four may have been the one to wait for the operands.
+/// wgmma: each warp of the four must know that the operands are there (PTX ISA: .sync.aligned brings a warp's lanes
+/// together, not the warps). That another has waited is order of a kind.
 void Hazards::joins(Issued& operation, const Issued& part) {
-  operation.view->acquire(*part.view);
+  View& view = *operation.view;
+  for (const auto clock : {&View::done, &View::fenced}) (view.*clock).meet((*part.view).*clock);
+  view.seen.join(part.view->seen);
 }
 
 void Hazards::wgmma_waited(Warp& warp, uint32_t first_warp, uint64_t number) {

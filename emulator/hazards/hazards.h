@@ -40,6 +40,7 @@ enum class Order : uint8_t {
   stale,       ///< the same, and the reader's L1 cache may hold what it read before
   weak,        ///< by relaxed operations, or at too narrow a scope
   none,
+  constant,  ///< well ordered, but loaded as a constant
 };
 
 /// An asynchronous operation from its issue on.
@@ -227,7 +228,7 @@ class Hazards {
     Shadow shared, tensor;
     View end;                          ///< what its threads knew when they exited
     std::map<Agent, Ref> remote_uses;  ///< by channel: the last by another CTA
-    std::map<Agent, Ref> loads;        ///< by channel: the CTA's own last one
+    std::map<Agent, Ref> copies;       ///< by channel: the CTA's own last one into or out of it
     Agent start = 0;
     std::vector<uint32_t> locations;  ///< by word: its number in locations_, from 1
     Clock cache_emptied;              ///< global memory: loads that its SM's L1 cache holds nothing of any more
@@ -309,8 +310,8 @@ class Hazards {
   void use_of_peer(const Record& use, Cta& cta);
   void check_started(const Record& record, Cta& cta, const View& view);
   void pair_finding(Warp& warp, const Cta& peer, Rule rule, const char* what, std::string explanation);
-  /// Its CTA has ended, and did not know that the load was done.
-  void load_outlives(const Record& load);
+  /// Its CTA has ended, and did not know that the copy was done.
+  void outlives(const Record& copy);
   void acquire_locations(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint8_t order);
   void release_locations(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLanes], uint8_t order, bool reads);
 
@@ -336,7 +337,9 @@ class Hazards {
   void report(const Conflict& conflict, const Record& now, uint32_t now_lanes, const View& view, Cta& cta,
               bool tensor_memory);
   /// A finding about one instruction, or two; sides: the later one first.
-  size_t report(Rule rule, Rank rank, std::string object, std::vector<Side> sides, std::string explanation);
+  size_t report(Rule rule, Rank rank, std::string object, std::vector<Side> sides, std::string explanation,
+                std::string fix = "");
+  std::string fix_between_threads(const Record& first, const Record& second) const;
   std::string place(uint32_t source) const;
   Side side(const Record& record, uint32_t lanes) const;
   Record here(const Warp& warp, uint32_t lanes) const;  ///< the running instruction uses an mbarrier

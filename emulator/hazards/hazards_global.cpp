@@ -83,7 +83,7 @@ void Hazards::global_threads(Warp& warp, uint32_t lanes, const uint64_t (&addres
   Record now = here(warp, lanes);
   now.kind = access == emu::Access::read ? Kind::load : access == emu::Access::write ? Kind::store : Kind::atomic;
   now.strong = strong;
-  GlobalSweep sweep(*this, stamp(now));
+  GlobalSweep sweep(*this, stamp(now), order & Instruction::kConstant);
   for (const Lanes& part : threads_of(warp).classes) sweep.as(part.lanes, *part.view);
   for_pieces(lanes, warp.live, address, bytes, [&](const GlobalPiece& piece) {
     if (reads) sweep.read(piece, !writes);
@@ -202,6 +202,12 @@ void Hazards::tell_global(const Stamp& before, uint32_t before_lanes, uint64_t a
   switch (order) {
     case Order::known:
       return;
+    case Order::constant:
+      rule = Rule::constant_load;
+      rank = Rank::rule;
+      explanation =
+          "The load (.nc) goes by a path of its own to memory, for which no fence nor barrier of the launch counts.";
+      break;
     case Order::unfenced:
       rule = Rule::proxy_fence;
       explanation =
@@ -234,7 +240,9 @@ void Hazards::tell_global(const Stamp& before, uint32_t before_lanes, uint64_t a
       rule = Rule::weak_order;
       explanation =
           "What lies between them is too weak: relaxed, with no __threadfence() on the writer's side, or of a scope "
-          "that does not hold both.";
+          "that does not hold both. A fence and a signal speak for their own thread, and for those that had met it at "
+          "a "
+          "__syncthreads() or __syncwarp() before.";
       break;
     default:
       break;
@@ -251,7 +259,18 @@ void Hazards::tell_global(const Stamp& before, uint32_t before_lanes, uint64_t a
   if (const auto* allocation = cluster_.global().find(address))
     object += fmt::format(": byte {} of {} bytes from {}", address - allocation->address, allocation->bytes,
                           allocation->what);
-  told_[{rule, now.source, before.source}] = report(rule, rank, object, {side(now, now_lanes), earlier}, explanation);
+  std::string fix;
+  if (before.kind <= Kind::atomic && now.kind <= Kind::atomic && order == Order::none)
+    fix = before.cluster == cluster_.id && rank_in_cluster == now.cta_rank
+              ? "a barrier of both threads between the two (__syncthreads()); where both are to update one place, an "
+                "atomic "
+                "operation"
+              : "a flag or counter between the two (__threadfence() and an atomic on the one side, an atomic and "
+                "__threadfence() on the other), grid.sync(), or two launches; where both are to update one place, an "
+                "atomic "
+                "operation, and a look at it beforehand a volatile or relaxed load";
+  told_[{rule, now.source, before.source}] =
+      report(rule, rank, object, {side(now, now_lanes), earlier}, explanation, std::move(fix));
 }
 
 void Hazards::global_read(Issued& operation, Kind kind, std::span<const Bytes> ranges, bool alone) {

@@ -86,7 +86,7 @@ Ref Hazards::remember(Record record) {
       for (const auto& memory : memories_) {
         memory->shared.for_each_ref(used);
         memory->tensor.for_each_ref(used);
-        for (const auto* last : {&memory->remote_uses, &memory->loads})
+        for (const auto* last : {&memory->remote_uses, &memory->copies})
           for (const auto& [channel, ref] : *last) used(ref);
       }
       for (const auto& [word, ref] : weak_under_) used(ref);
@@ -299,9 +299,9 @@ void Hazards::shared(Issued& operation, Kind kind, Cta& cta, std::span<const Byt
   if (cta.rank != now.cta_rank)
     remote_use(now, ref, cta, *operation.view);
   else if (kind == Kind::tma_load && cta.exited())
-    load_outlives(now);
-  else if (kind == Kind::tma_load)
-    memories_[cta.rank]->loads[now.channel] = ref;
+    outlives(now);
+  else if (kind == Kind::tma_load || kind == Kind::bulk_read)
+    memories_[cta.rank]->copies[now.channel] = ref;
   sweep.finish(operation);
 }
 

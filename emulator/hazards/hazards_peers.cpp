@@ -61,18 +61,23 @@ void Hazards::pair_finding(Warp& warp, const Cta& peer, Rule rule, const char* w
              std::move(explanation));
 }
 
-void Hazards::load_outlives(const Record& load) {
-  if (told(Rule::bulk_load_wait, load.source, 0)) return;
-  told_[{Rule::bulk_load_wait, load.source, 0}] =
-      report(Rule::bulk_load_wait, Rank::rule, "", {side(load, load.lanes)},
-             how_it_completes(load) + " Nothing that a thread of the CTA waited for before its end says so.");
+void Hazards::outlives(const Record& copy) {
+  const Rule rule = copy.kind == Kind::bulk_read ? Rule::bulk_store_wait : Rule::bulk_load_wait;
+  if (told(rule, copy.source, 0)) return;
+  told_[{rule, copy.source, 0}] =
+      report(rule, Rank::rule, "", {side(copy, copy.lanes)},
+             how_it_completes(copy) + " Nothing that a thread of the CTA waited for before its end says so.",
+             copy.kind == Kind::bulk_read
+                 ? "let the receiver say that the copy has come, by a cluster barrier or an arrive, and "
+                   "wait for that before the CTA ends"
+                 : "");
 }
 
 void Hazards::cta_exits(Cta& cta) {
   Memory& memory = *memories_[cta.rank];
-  for (const auto& [channel, ref] : memory.loads) {
+  for (const auto& [channel, ref] : memory.copies) {
     const Record& load = records_[ref];
-    if (!memory.end.seen.covers_lanes(load.channel, load.lanes, load.complete)) load_outlives(load);
+    if (!memory.end.seen.covers_lanes(load.channel, load.lanes, load.complete)) outlives(load);
   }
   if (cluster_.ctas.size() < 2) return;
   for (const auto& [channel, ref] : memory.remote_uses) {

@@ -177,6 +177,7 @@ void Hazards::report(const Conflict& conflict, const Record& now, uint32_t now_l
   }
   switch (conflict.order) {
     case Order::known:
+    case Order::constant:
       return;
     case Order::unfenced:
       rule = Rule::proxy_fence;
@@ -199,9 +200,12 @@ void Hazards::report(const Conflict& conflict, const Record& now, uint32_t now_l
     case Order::weak:
       rule = Rule::weak_order;
       rank = f.writes && !s.writes && first.cta_rank != second.cta_rank ? Rank::error : Rank::rule;
-      explanation = first.cta_rank != second.cta_rank
-                        ? "They are in different CTAs, and what lies between them is relaxed or of .cta scope."
-                        : "What lies between them is relaxed: no release that an acquire has seen.";
+      explanation =
+          first.cta_rank != second.cta_rank
+              ? "They are in different CTAs, and what lies between them is relaxed or of .cta scope."
+              : "What lies between them is no release and acquire of these two threads: something relaxed, or the "
+                "signal of another thread. A signal speaks for its own thread, and for those that had met it at a "
+                "__syncthreads() or __syncwarp() before.";
       break;
     case Order::none:
       if (rule == Rule::barrier_overwritten) {
@@ -226,7 +230,26 @@ void Hazards::report(const Conflict& conflict, const Record& now, uint32_t now_l
   if (told(rule, second.source, first.source)) return;
   told_[{rule, second.source, first.source}] =
       report(rule, rank, object_text(cta, conflict.where, tensor_memory),
-             {side(second, second_lanes), side(first, first_lanes)}, std::move(explanation));
+             {side(second, second_lanes), side(first, first_lanes)}, std::move(explanation),
+             rank == Rank::error ? fix_between_threads(first, second) : "");
+}
+
+/// Of two threads' own loads, stores and atomics.
+std::string Hazards::fix_between_threads(const Record& first, const Record& second) const {
+  const auto own = [](const Record& record) { return record.kind <= Kind::atomic; };
+  if (!own(first) || !own(second)) return "";
+  const std::string update = traits(first.kind).writes && traits(second.kind).writes
+                                 ? "; where both are to update one place, an atomic operation"
+                                 : "";
+  if (first.cta_rank != second.cta_rank)
+    return "a cluster barrier (barrier.cluster.arrive, .wait) between the two, or a release and an acquire of cluster "
+           "scope" +
+           update;
+  if (first.issuer == second.issuer) return "__syncwarp() between the two" + update;
+  return "a barrier of both threads between the two (__syncthreads(), a named barrier, an arrive and a wait); in a "
+         "loop "
+         "between a turn's reads and the next turn's writes, too" +
+         update;
 }
 
 void Hazards::read_of_nothing(const Record& record, uint32_t lanes, const Cta& cta, size_t word) {
@@ -256,12 +279,14 @@ void Hazards::misaligned_tile(Warp& warp, int lane, uint32_t address, uint32_t p
                      address & 0xFFFFFF, pattern_bytes));
 }
 
-size_t Hazards::report(Rule rule, Rank rank, std::string object, std::vector<Side> sides, std::string explanation) {
+size_t Hazards::report(Rule rule, Rank rank, std::string object, std::vector<Side> sides, std::string explanation,
+                       std::string fix) {
   return findings_.add({.rule = rule,
                         .rank = rank,
                         .kernel = cluster_.grid.program.pretty_name,
                         .object = std::move(object),
                         .explanation = std::move(explanation),
+                        .fix = std::move(fix),
                         .sides = std::move(sides),
                         .schedule = name(cluster_.schedule())});
 }

@@ -111,6 +111,7 @@ void Hazards::release_global(Warp& warp, uint32_t lanes, const uint64_t (&addres
       last = address[lane];
     });
   } else if (fenced) {
+    Clock own_fenced;
     for (const Lanes& part : classes) {
       View close, widely;
       close.done = part.view->released;
@@ -128,7 +129,10 @@ void Hazards::release_global(Warp& warp, uint32_t lanes, const uint64_t (&addres
         if (to_others) shadow.release(last, cluster_.id, widely, true);
         if (closer) shadow.release(last, cluster_.id, close, false);
       });
+      // An atomic operation's lanes come one after the other: the last has heard those before it.
+      if (access == emu::Access::atomic) own_fenced.join(close.done);
     }
+    if (!own_fenced.empty()) each_class(warp, lanes, [&](Lanes& part) { change(part).noticed.join(own_fenced); });
   }
   // What comes now is later than what has been told.
   if (signals) tick_after_release(warp, lanes);

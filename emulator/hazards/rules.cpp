@@ -133,8 +133,16 @@ const RuleTraits& traits(Rule rule) {
        "where the warp that allocated there has ended by then"},
       {"bulk-store-wait", Rank::rule, "CTA ends while bulk stores still read its shared memory",
        "cp.async.bulk.wait_group.read 0 in the thread that issued them before the CTA ends",
-       "PTX ISA, cp.async.bulk.wait_group", "Threads that end without waiting for the sources of their bulk stores",
+       "PTX ISA, cp.async.bulk.wait_group",
+       "Threads that end without waiting for the sources of their bulk stores, and CTAs that end without knowing that "
+       "their bulk copies to other CTAs have been read",
        "what the host or a later launch reads: a launch's end waits for all"},
+      {"constant-load", Rank::rule, "loaded as a constant, and written in the same launch",
+       "load it by a plain ld.global (no __ldg(), no const __restrict__ pointer to what the kernel writes)",
+       "PTX ISA, ld.global.nc: the data must be read-only while the kernel runs",
+       "`ld.global.nc` of bytes that a thread or a bulk store of the launch has written before, whatever orders the "
+       "two",
+       "writes that come behind the load"},
       {"bulk-load-wait", Rank::rule, "CTA ends while bulk loads into its shared memory are under way",
        "wait for every load's mbarrier before the CTA ends, also for what was loaded ahead and is not needed",
        "PTX ISA, cp.async.bulk: completion; CUDA C++ Programming Guide, Thread Block Clusters: shared memory lives as "

@@ -32,12 +32,13 @@ enum class Rule : uint8_t {
   peer_gone,
   pair_dealloc,
   bulk_store_wait,
+  constant_load,
   bulk_load_wait,
   commit_thread,
   wgmma_wait,
   swizzle_alignment,
 };
-inline constexpr size_t kRules = 22;
+inline constexpr size_t kRules = 23;
 
 struct RuleTraits {
   std::string_view id;     ///< "read-too-early": in reports, for tests and filters

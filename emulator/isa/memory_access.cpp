@@ -147,9 +147,10 @@ Qualifiers take_qualifiers(Binder& binder) {
     if (binder.take(cache)) out.strong = true;
   if (out.strong) binder.out.order |= Instruction::kStrong;
   // Hints: they may change when data is fetched or evicted, never what is read.
-  for (std::string_view hint : {"nc", "ca", "cs", "lu", "wb", "wt", "L1::evict_normal", "L1::evict_unchanged",
-                                "L1::evict_first", "L1::evict_last", "L1::no_allocate", "L2::evict_normal",
-                                "L2::evict_first", "L2::evict_last", "L2::64B", "L2::128B", "L2::256B"})
+  if (binder.take("nc")) binder.out.order |= Instruction::kConstant;
+  for (std::string_view hint :
+       {"ca", "cs", "lu", "wb", "wt", "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last",
+        "L1::no_allocate", "L2::evict_normal", "L2::evict_first", "L2::evict_last", "L2::64B", "L2::128B", "L2::256B"})
     binder.take(hint);
   out.has_policy = binder.take("L2::cache_hint");
   return out;

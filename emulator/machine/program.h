@@ -78,12 +78,13 @@ struct Instruction {
   uint8_t order = 0;
   static constexpr uint8_t kStrong = 1;  ///< .relaxed, .volatile, atomic: it does not race with others like it
   static constexpr uint8_t kAcquire = 2, kRelease = 4;
-  static constexpr uint8_t kRelaxed = 8;  ///< of mbarrier operations, whose default is acquire or release
-  static constexpr uint8_t kWide = 16;    ///< scope .cluster or wider
-  static constexpr uint8_t kCopy = 32;    ///< cp.async: nothing that the thread does itself
-  static constexpr uint8_t kNarrow = 64;  ///< a memory operation's scope is .cta or .cluster
-  bool aligned = false;                   ///< all lanes of the warp must be here together
-  bool meets_elsewhere = false;           ///< bar.warp.sync: its lanes may wait at others like it
+  static constexpr uint8_t kRelaxed = 8;     ///< of mbarrier operations, whose default is acquire or release
+  static constexpr uint8_t kWide = 16;       ///< scope .cluster or wider
+  static constexpr uint8_t kCopy = 32;       ///< cp.async: nothing that the thread does itself
+  static constexpr uint8_t kNarrow = 64;     ///< a memory operation's scope is .cta or .cluster
+  static constexpr uint8_t kConstant = 128;  ///< ld.global.nc
+  bool aligned = false;                      ///< all lanes of the warp must be here together
+  bool meets_elsewhere = false;              ///< bar.warp.sync: its lanes may wait at others like it
   bool visible = false;        ///< other clusters can tell when it happens: admitted in (clock, cluster) order
   bool changes_frame = false;  ///< a call, or a return from one
   bool drains = false;  ///< a register dependency on pending tensor-memory loads is resolved by the instruction itself

@@ -174,6 +174,25 @@ TEST_CASE("a flag read without an acquire, and what the block had read before") 
   CHECK(found(body(fence(), ""), kTwo) == Names{"Rule weak-order"});
 }
 
+TEST_CASE("a load as a constant of what the launch has written") {
+  const auto body = [](const std::string& load) {
+    return blocks(lane_0(store(42) + signal()),
+                  lane_0(wait() + load + " %r11, [%d0];\nst.global.u32 [%d0+128], %r11;\n"));
+  };
+  CHECK(found(body("ld.global.u32"), kTwo).empty());
+  CHECK(found(body("ld.global.nc.u32"), kTwo) == Names{"Rule constant-load"});
+}
+
+TEST_CASE("lanes of a warp that count, and the last reads what all have stored") {
+  const auto body = [](const std::string& before, const std::string& behind) {
+    return kStart + "st.global.u32 [%d1], %r1;\n" + before +
+           "atom.global.add.u32 %r12, [%d0+192], 1;\nsetp.ne.u32 %p1, %r12, 31;\n@%p1 bra end;\n" + behind +
+           "ld.global.u32 %r11, [%d0+8];\nst.global.u32 [%d0+196], %r11;\nend:\nret;\n";
+  };
+  CHECK(found(body(fence(), fence()), {.block = {32, 1, 1}}).empty());
+  CHECK(found(body("", fence()), {.block = {32, 1, 1}}) == Names{"Rule warp-sync"});
+}
+
 TEST_CASE("the scope of fences about a flag in global memory") {
   const Names weak{"Error weak-order"};
   const auto body = [](const std::string& behind, const std::string& before) {
