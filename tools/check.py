@@ -26,7 +26,7 @@ RANKS = ("Error", "Rule", "Note")
 SHAPE = "300x520x328"  # ragged in all three, tiles that no cluster divides, a ring that goes round
 UNWRITTEN = "nothing has written"
 BOTH_WAYS = ("read-too-early", "overwrite-too-early")
-SEEN_BOTH_WAYS = "The same two were met in the other order, too: the read may as well be the one that comes too late."
+SEEN_BOTH_WAYS = "The same two were met in the other order, too: what is missing may belong before the read or behind it."
 
 
 def places(side):

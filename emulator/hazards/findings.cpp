@@ -43,7 +43,7 @@ bool turned(const Finding& known, const Finding& finding) {
          is_at(known.sides[0], finding.sides[1].where) && is_at(known.sides[1], finding.sides[0].where);
 }
 constexpr const char* kBothWays =
-    "The same two were met in the other order, too: the read may as well be the one that comes too late.";
+    "The same two were met in the other order, too: what is missing may belong before the read or behind it.";
 
 std::string fix_of(const Finding& finding) {
   return finding.fix.empty() ? std::string(traits(finding.rule).fix) : finding.fix;

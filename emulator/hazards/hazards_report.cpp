@@ -227,11 +227,21 @@ void Hazards::report(const Conflict& conflict, const Record& now, uint32_t now_l
         explanation += fmt::format(" Nothing that {} had waited for says so.", side(second, second_lanes).who);
       break;
   }
+  std::string fix = conflict.order == Order::none ? fix_between_threads(first, second) : "";
+  if (now.kind == Kind::wgmma_operands && first.cta_rank == second.cta_rank &&
+      (conflict.order == Order::warp_only || conflict.order == Order::weak)) {
+    rule = Rule::warp_sync;
+    explanation = how_it_completes(first) +
+                  " Some threads of the warpgroup know of that, and not all: wgmma brings the lanes of "
+                  "a warp together, not the four warps.";
+    fix =
+        "every warp of the warpgroup waits before its wgmma, or a barrier of all four lies between the wait and the "
+        "wgmma";
+  }
   if (told(rule, second.source, first.source)) return;
   told_[{rule, second.source, first.source}] =
       report(rule, rank, object_text(cta, conflict.where, tensor_memory),
-             {side(second, second_lanes), side(first, first_lanes)}, std::move(explanation),
-             rank == Rank::error ? fix_between_threads(first, second) : "");
+             {side(second, second_lanes), side(first, first_lanes)}, std::move(explanation), std::move(fix));
 }
 
 /// Of two threads' own loads, stores and atomics.
@@ -245,10 +255,8 @@ std::string Hazards::fix_between_threads(const Record& first, const Record& seco
     return "a cluster barrier (barrier.cluster.arrive, .wait) between the two, or a release and an acquire of cluster "
            "scope" +
            update;
-  if (first.issuer == second.issuer) return "__syncwarp() between the two" + update;
-  return "a barrier of both threads between the two (__syncthreads(), a named barrier, an arrive and a wait); in a "
-         "loop "
-         "between a turn's reads and the next turn's writes, too" +
+  return "a barrier of both threads between the two (__syncthreads(), a named barrier, an arrive and a wait; within a "
+         "warp __syncwarp()), in a loop also between a turn's reads and the next turn's writes" +
          update;
 }
 

@@ -62,7 +62,8 @@ const RuleTraits& traits(Rule rule) {
       {"warp-sync", Rank::rule, "handed from lane to lane of a warp without bar.warp.sync",
        "__syncwarp() between the two: that lanes run together is no order",
        "PTX ISA, bar.warp.sync; CUDA C++ Programming Guide, Independent Thread Scheduling",
-       "One lane waits or arrives for its warp and nothing like `__syncwarp()` lies between that and the other lanes' "
+       "One lane waits or arrives for its warp, or one warp waits for its warpgroup's `wgmma`, and nothing like "
+       "`__syncwarp()` lies between that and the other lanes' "
        "accesses, where the lanes ran together all the same",
        "what the compiler did to the order of lanes"},
       {"tcgen05-fence", Rank::rule, "tcgen05 operations of two threads without the pair of tcgen05 fences",

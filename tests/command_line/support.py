@@ -23,9 +23,9 @@ def run(command, **options):
                           stderr=subprocess.PIPE, text=True, **options)
 
 
-def ladder(*arguments, **environment):
+def ladder(*arguments, cwd=None, **environment):
     """The front door of this checkout, on the build folder under test."""
-    return run([ROOT / "ladder", *arguments], env={**os.environ, "LADDER_BUILD": str(BUILD), **environment})
+    return run([ROOT / "ladder", *arguments], env={**os.environ, "LADDER_BUILD": str(BUILD), **environment}, cwd=cwd)
 
 
 def cmake_cache(name):

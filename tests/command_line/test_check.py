@@ -50,6 +50,15 @@ class Check(Refusals):
         lines = self.exhibit(0, "hopper_store_without_proxy_fence", "fixed")
         self.assertRegex("\n".join(lines), rf"^hopper_store_without_proxy_fence fixed: clean \({SCHEDULES}; .* s\)$")
 
+    def test_a_program_of_the_current_folder(self):
+        done = ladder("check", "hopper_read_without_wait", "fixed", cwd=MUSEUM)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_one_race_is_told_once_whichever_way_it_goes(self):
+        text = "\n".join(self.exhibit(1, "hopper_mailbox_overwritten", "broken"))
+        self.assertEqual(text.count("========= Error"), 1, text)
+        self.assertIn("fix: a barrier of both threads between the two", text)
+
     def test_memory_that_nothing_has_written(self):
         lines = self.exhibit(1, "hopper_uninitialised_tail", "broken")
         self.assertRegex(lines[0], r"^========= Error: .* \[uninitialised\]$")
