@@ -65,15 +65,6 @@ def merged(found):
             known["schedules"].append(schedule)
     for known in findings:
         del known["schedule"]
-    # One race seen from both sides.
-    for one in [one for one in findings if one["rule"] in BOTH_WAYS]:
-        other = next((known for known in findings if known is not one and known["kernel"] == one["kernel"] and known["rule"] in BOTH_WAYS and
-                      known["rule"] != one["rule"] and known["rank"] == one["rank"] and turned(known, one)), None)
-        if other and findings.index(other) < findings.index(one):
-            other["both_ways"] = other["both_ways"] or SEEN_BOTH_WAYS
-            other["count"] += one["count"]
-            other["schedules"] += [schedule for schedule in one["schedules"] if schedule not in other["schedules"]]
-            findings.remove(one)
     # As the emulator leaves out, under one schedule, what concerns no other places than an error does.
     for one in [one for one in findings if one["rank"] != "Error" and one["sides"]]:
         for error in (error for error in findings if error["rank"] == "Error" and not ends(error) and error["kernel"] == one["kernel"]):
@@ -81,12 +72,22 @@ def merged(found):
                 error["consequences"] += 1
                 findings.remove(one)
                 break
-    return sorted(findings, key=lambda one: (RANKS.index(one["rank"]), ends(one), -len(one["schedules"])))
+    findings.sort(key=lambda one: (RANKS.index(one["rank"]), ends(one), -len(one["schedules"])))
+    # One race seen from both sides.
+    for one in [one for one in findings if one["rule"] in BOTH_WAYS]:
+        other = next((known for known in findings[:findings.index(one)] if turned(known, one)), None)
+        if other:
+            other["both_ways"] = SEEN_BOTH_WAYS
+            other["count"] += one["count"]
+            other["schedules"] += [schedule for schedule in one["schedules"] if schedule not in other["schedules"]]
+            findings.remove(one)
+    return findings
 
 
 def turned(known, one):
-    return len(known["sides"]) == len(one["sides"]) == 2 and places(known["sides"][0]) & places(one["sides"][1]) and \
-        places(known["sides"][1]) & places(one["sides"][0])
+    """A read that comes too early and an overwrite that does, of the same two."""
+    return {known["rule"], one["rule"]} == set(BOTH_WAYS) and known["kernel"] == one["kernel"] and known["rank"] == one["rank"] and \
+        all(places(known["sides"][i]) & places(one["sides"][1 - i]) for i in (0, 1))
 
 
 def ends(finding):
@@ -284,7 +285,7 @@ class Result:
             self.found.append((schedule, {
                 "rule": "uninitialised", "rank": "Error", "title": "read before anything wrote it", "kernel": changed[0],
                 "object": "tensor memory", "sides": [], "explanation": "What the kernel writes to global memory changes with "
-                "what tensor memory held before: see the note.", "fix": "write it first", "source": "PTX ISA, tcgen05.alloc: "
+                "what tensor memory held before: see the note.", "both_ways": "", "fix": "write it first", "source": "PTX ISA, tcgen05.alloc: "
                 "contents are undefined", "schedule": schedule, "consequences": 0, "count": 1}))
 
     @property

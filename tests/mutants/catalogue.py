@@ -588,7 +588,7 @@ MUTANTS = (
            race(WRONG, WRONG, seeds(WRONG, ARRIVES_TOO_OFTEN, cluster_hangs(), least=6)),
            found="overwrite-too-early, barrier-overflow, peer-gone"),
     Mutant("own slices' bytes expected", S6, (expects(24576),), always(cluster_hangs("bytes more than were expected")),
-           found="read-too-early, barrier-bytes, overwrite-too-early, hang"),
+           found="read-too-early, barrier-bytes, hang"),
     Mutant("bytes expected for each that shares", S6, (expects(98304),),
            always(cluster_hangs(f"at {{{RING_WAIT_FULL}}}", "waits for tile_full[0] of CTA 0 in the cluster",
                                 "0 of 1 arrival missing, 49152 bytes missing")), found="hang"),
