@@ -433,8 +433,8 @@ void Hazards::completes_in_wgmma_group(Issued& operation, uint32_t cta_rank, uin
 /// together, not the warps). That another has waited is order of a kind.
 void Hazards::joins(Issued& operation, const Issued& part) {
   View& view = *operation.view;
-  for (const auto clock : {&View::done, &View::fenced}) (view.*clock).meet((*part.view).*clock);
-  view.seen.join(part.view->seen);
+  view.done.meet(part.view->done);
+  for (const auto clock : {&View::seen, &View::fenced}) (view.*clock).join((*part.view).*clock);
 }
 
 void Hazards::wgmma_waited(Warp& warp, uint32_t first_warp, uint64_t number) {

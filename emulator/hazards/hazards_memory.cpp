@@ -37,7 +37,8 @@ Order Hazards::order(const Record& before, uint32_t before_lanes, const Record& 
     known = view.done.covers_lanes(before.channel, before_lanes, before.complete) ||
             (own && before_lanes == now_lanes && !now.asynchronous() && own_copies_done(before, before_lanes));
   if (!known) {
-    if (own && before.asynchronous() && own_copies_done(before, before_lanes)) return Order::warp_only;
+    if (own && before.asynchronous() && now.kind != Kind::wgmma_operands && own_copies_done(before, before_lanes))
+      return Order::warp_only;
     // What the warp does after an asynchronous operation's issue may come before the operation, whatever ran together.
     const bool ran_before = !now.asynchronous() || before.issued <= now.issued;
     if (!before.asynchronous() && own && ran_before && (before_lanes & ~together) == 0) return Order::warp_only;
@@ -46,6 +47,10 @@ Order Hazards::order(const Record& before, uint32_t before_lanes, const Record& 
     const bool by_fellow = std::any_of(fellows.begin(), fellows.end(), [&](const Lanes& part) {
       return before.done_in(part.view->done, before_lanes);
     });
+    // Of the two that a wgmma may lack this is the graver one.
+    if (now.kind == Kind::wgmma_operands && b.proxy == Proxy::generic && b.writes &&
+        !before.done_in(view.fenced, before_lanes))
+      return Order::unfenced;
     return own || by_fellow ? Order::warp_only : Order::weak;
   }
   if (b.proxy == Proxy::generic && n.proxy == Proxy::async && b.writes && !before.done_in(view.fenced, before_lanes))
