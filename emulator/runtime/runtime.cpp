@@ -1,4 +1,3 @@
-#include "emulator/hazards/findings.h"
 #include "emulator/runtime/runtime.h"
 
 #include <fmt/format.h>
@@ -6,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "emulator/hazards/findings.h"
 #include "emulator/machine/trap.h"
 #include "emulator/runtime/error.h"
 #include "emulator/runtime/message.h"
