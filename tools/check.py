@@ -25,6 +25,7 @@ SCHEDULES = ("earliest", "latest", "random:1")
 RANKS = ("Error", "Rule", "Note")
 SHAPE = "300x520x328"  # ragged in all three, tiles that no cluster divides, a ring that goes round
 UNWRITTEN = "nothing has written"
+LINELESS = "(no source lines"  # as describe_location() in emulator/report/fault_report.cpp says it
 BOTH_WAYS = ("read-too-early", "overwrite-too-early")
 SEEN_BOTH_WAYS = "The same two were met in the other order, too: what is missing may belong before the read or behind it."
 
@@ -316,6 +317,8 @@ class Result:
         yield from (text_of(finding, self.schedules) for finding in merged(self.found))
         for text, seen_under in first_of(self.remarks):
             yield f"========= Note: {text}{''.join(f'; {words}' for words in only_under(seen_under, self.schedules))}"
+        if any(LINELESS in side["where"] for _, finding in self.found for side in finding["sides"]):
+            yield "    the kernel has no source lines: built with -lineinfo it has, and what belongs together is told together"
         for text, seen_under in first_of(self.failures):
             yield f"    under {', '.join(seen_under)} it {text}"
 

@@ -283,6 +283,17 @@ class Merging(unittest.TestCase):
         overwrite["sides"] = [self.side("store", 5), self.side("load", 9)]
         self.assertEqual(len(check.merged([("earliest", read), ("latest", overwrite)])), 2)
 
+    def test_a_kernel_without_source_lines(self):
+        def said(where):
+            result = check.Result(None, ["latest"])
+            finding = self.finding("read-too-early", 7, title="", object="", explanation="", both_ways="", fix="", source="")
+            finding["sides"][0]["where"] = where
+            result.found.append(("latest", finding))
+            return "\n".join(result.lines())
+
+        self.assertIn("built with -lineinfo", said("PTX line 7 (no source lines: build with -lineinfo)"))
+        self.assertNotIn("-lineinfo", said("k.cu:7 (in w.cuh:7)"))
+
     def test_what_ended_a_launch(self):
         """The same place is the same fault, whatever it waited for; behind the errors that may have brought it about."""
         def hang(line, what):
