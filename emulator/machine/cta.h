@@ -23,7 +23,8 @@ struct NamedBarrier {
     Slot result = Slot::none();  ///< of .red: predicate or 32-bit register
     bool all = false;            ///< .red.and: true when every thread's predicate was
   };
-  uint32_t wanted = 0;  ///< threads; 0 with `everyone`: all that have not exited
+  uint64_t completed = 0;  ///< times
+  uint32_t wanted = 0;     ///< threads; 0 with `everyone`: all that have not exited
   bool everyone = false;
   uint32_t arrived = 0;                     ///< threads
   uint32_t votes = 0, trues = 0;            ///< .red: threads that gave a predicate, and those whose predicate was true

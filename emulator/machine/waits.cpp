@@ -294,7 +294,9 @@ void Cluster::barrier_check(Cta& cta, uint32_t number) {
                "PTX ISA, barrier: thread count");
   auto waiting = std::move(barrier.waiting);
   uint32_t trues = barrier.trues, votes = barrier.votes;
+  const uint64_t completed = barrier.completed + 1;
   barrier = {};
+  barrier.completed = completed;
   note_effect();
   trace(current_, "barrier", {number, wanted});
   if (hazards) hazards->named_barrier_ended(cta, number);

@@ -16,14 +16,20 @@ namespace {
 std::string describe_barrier(const Cta& cta, const Wait& wait) {
   const NamedBarrier& barrier = cta.barriers[wait.address];
   uint32_t wanted = barrier.everyone ? cta.live_threads() : barrier.wanted;
-  std::string missing;
+  std::string missing, ended;
   for (const auto& warp : cta.warps) {
     bool here = false;
     for (const auto& waiter : barrier.waiting) here = here || waiter.group->warp == warp.get();
-    if (!here && warp->live) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", warp->index);
+    std::string& list = warp->live ? missing : ended;
+    if (!here) list += fmt::format("{}{}", list.empty() ? "" : ", ", warp->index);
   }
-  return fmt::format("waits at barrier {}: {} of {} threads have arrived; warps not waiting there: {}", wait.address,
-                     barrier.arrived, wanted, missing.empty() ? "none" : missing);
+  std::string text = fmt::format("waits at barrier {}: {} of {} threads have arrived; warps not waiting there: {}",
+                                 wait.address, barrier.arrived, wanted, missing.empty() ? "none" : missing);
+  if (barrier.everyone) return text;
+  if (!ended.empty()) text += fmt::format("; warps that have ended: {}", ended);
+  if (barrier.completed)
+    text += fmt::format("; it was complete {} before", plural(static_cast<int64_t>(barrier.completed), "time"));
+  return text;
 }
 
 /// Which warps the barrier misses, CTA by CTA.

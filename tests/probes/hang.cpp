@@ -166,7 +166,23 @@ TEST_CASE("hang: a warp that has exited does not count for a barrier with a numb
     barrier.sync 3, 64;
 )"),
                                64);
-  CHECK_THAT(report, test::contains("waits at barrier 3: 32 of 64 threads have arrived"));
+  CHECK_THAT(report, test::contains("waits at barrier 3: 32 of 64 threads have arrived; warps not waiting there: none; "
+                                    "warps that have ended: 1"));
+}
+
+TEST_CASE("hang: a warp that arrives twice ends a phase that others should have been in") {
+  std::string report = hang_of(module(R"(
+    setp.eq.u32 %p0, %r2, 1;
+    @%p0 bra second;
+    bar.arrive 3, 64;
+    bar.arrive 3, 64;
+    exit;
+  second:
+    nanosleep.u32 1000;
+    bar.sync 3, 64;
+)"),
+                               64);
+  CHECK_THAT(report, test::contains("warps that have ended: 0; it was complete 1 time before"));
 }
 
 TEST_CASE("hang: an .aligned barrier that only some lanes of a warp reach") {
