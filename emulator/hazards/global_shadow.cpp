@@ -87,7 +87,10 @@ void GlobalShadow::forget(uint64_t address, uint64_t bytes) {
         const uint64_t begin = at % kSectorBytes, rest = std::min(stop - at, kSectorBytes - begin);
         const auto gone = static_cast<uint32_t>(((uint64_t{1} << rest) - 1) << begin);
         if (known->read)
-          for (Stamp& reader : (*known->read)[sector]) reader.bytes &= ~gone;
+          for (Reader& reader : (*known->read)[sector]) {
+            reader.bytes &= ~gone;
+            reader.overwritten &= ~gone;
+          }
         if (!known->written) continue;
         Written& state = (*known->written)[sector];
         state.last.bytes &= ~gone;

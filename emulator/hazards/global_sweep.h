@@ -215,23 +215,7 @@ class Hazards::GlobalSweep {
 
   void judge(const Stamp& before, uint64_t address, const Stamp& now, uint32_t lanes) {
     if (before.strong && now.strong) return;
-    if (constant_) {
-      const uint32_t bytes = before.bytes & now.bytes;
-      const auto first = static_cast<uint32_t>(std::countr_zero(bytes));
-      if (order(before, before.lanes(first), lanes_at(now, first, lanes)) == Order::known) {
-        found.push_back({before, before.lanes(first), lanes, address + first, bytes >> first, Order::constant});
-        return;
-      }
-    }
-    // Every lane where it was before.
-    if (before.agent == now.agent && before.cluster == now.cluster && before.lane == now.lane &&
-        before.shift == now.shift && now.shift < GlobalPiece::kOneLane)
-      return;
-    if (known_already(before)) return;
-    if (order(before, kAllLanes, lanes) == Order::known) {
-      known_ = before;
-      return;
-    }
+    if (!constant_ && surely_before(before, now, lanes)) return;
     uint32_t then = 0, here = 0, bytes = 0;
     const auto ask = [&] {
       if (bytes) judge_lanes(before, then, address, here, bytes);
@@ -248,9 +232,23 @@ class Hazards::GlobalSweep {
     ask();
   }
 
+  bool surely_before(const Stamp& before, const Stamp& now, uint32_t lanes) {
+    // Every lane where it was before.
+    if (before.agent == now.agent && before.cluster == now.cluster && before.lane == now.lane &&
+        before.shift == now.shift && now.shift < GlobalPiece::kOneLane)
+      return true;
+    if (known_already(before)) return true;
+    if (order(before, kAllLanes, lanes) != Order::known) return false;
+    known_ = before;
+    return true;
+  }
+
   bool judge_lanes(const Stamp& before, uint32_t before_lanes, uint64_t address, uint32_t lanes, uint32_t bytes) {
-    const Order between = order(before, before_lanes, lanes);
-    if (between == Order::known) return true;
+    Order between = order(before, before_lanes, lanes);
+    if (between == Order::known) {
+      if (!constant_) return true;
+      between = Order::constant;
+    }
     const auto first = static_cast<uint64_t>(std::countr_zero(bytes));
     found.push_back({before, before_lanes, lanes, address + first, bytes >> first, between});
     return false;

@@ -97,8 +97,7 @@ uint32_t Hazards::last_release(const Threads& threads, uint32_t lanes) const {
 
 /// What comes now is later than what has been handed over.
 void Hazards::tick(Warp& warp) {
-  Threads& threads = threads_of(warp);
-  ++threads.now;
+  ++threads_of(warp).now;
 }
 
 void Hazards::learn(Warp& warp, uint32_t lanes, Agent channel, uint32_t time) {

@@ -283,6 +283,7 @@ class Hazards {
   /// `repaired`(lanes, what was found): those take it for known from now on.
   template <class Repair>
   void report_global(const GlobalSweep& sweep, const Record& now, Repair&& repaired);
+  void report_global(const GlobalSweep& sweep, const Issued& operation);
   void take_for_known(View& view, const Stamp& before, uint32_t lanes) const;
   void tell_global(const Stamp& before, uint32_t before_lanes, uint64_t address, const Record& now, uint32_t now_lanes,
                    Order order);

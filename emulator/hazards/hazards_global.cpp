@@ -81,7 +81,7 @@ void Hazards::global_threads(Warp& warp, uint32_t lanes, const uint64_t (&addres
              reads = access != emu::Access::write;
   if (strong && reads) acquire_global(warp, lanes, address, order);
   Record now = here(warp, lanes);
-  now.kind = access == emu::Access::read ? Kind::load : access == emu::Access::write ? Kind::store : Kind::atomic;
+  now.kind = kind_of(access);
   now.strong = strong;
   GlobalSweep sweep(*this, stamp(now), order & Instruction::kConstant);
   for (const Lanes& part : threads_of(warp).classes) sweep.as(part.lanes, *part.view);
@@ -92,10 +92,9 @@ void Hazards::global_threads(Warp& warp, uint32_t lanes, const uint64_t (&addres
     global_writes_.emplace_back(piece, sweep.now());
   });
   sweep.let_go();
-  if (!sweep.found.empty())
-    report_global(sweep, now, [&](uint32_t of, const GlobalSweep::Found& found) {
-      each_class(warp, of, [&](Lanes& part) { take_for_known(change(part), found.before, found.before_lanes); });
-    });
+  report_global(sweep, now, [&](uint32_t of, const GlobalSweep::Found& found) {
+    each_class(warp, of, [&](Lanes& part) { take_for_known(change(part), found.before, found.before_lanes); });
+  });
   if (strong && writes) release_global(warp, lanes, address, access, order);
 }
 
@@ -174,6 +173,12 @@ void Hazards::report_global(const GlobalSweep& sweep, const Record& now, Repair&
   }
 }
 
+void Hazards::report_global(const GlobalSweep& sweep, const Issued& operation) {
+  report_global(sweep, operation.record, [&](uint32_t, const GlobalSweep::Found& found) {
+    take_for_known(*operation.view, found.before, found.before_lanes);
+  });
+}
+
 /// One missing wait is one finding.
 void Hazards::take_for_known(View& view, const Stamp& before, uint32_t lanes) const {
   const auto raise = [&](View& to) {
@@ -220,21 +225,16 @@ void Hazards::tell_global(const Stamp& before, uint32_t before_lanes, uint64_t a
       explanation = "The two are ordered only by lanes of a warp running together.";
       break;
     case Order::unacquired:
-      rule = Rule::weak_order;
-      rank = Rank::rule;
-      explanation =
-          "The writer has a fence before its signal, but none lies behind the relaxed read of the signal: "
-          "__threadfence() "
-          "there, or an acquire. A chip does without as long as the reader's L1 cache holds no older copy of the "
-          "bytes.";
-      break;
     case Order::stale:
       rule = Rule::weak_order;
+      rank = order == Order::stale ? Rank::error : Rank::rule;
       explanation =
           "The writer has a fence before its signal, but none lies behind the relaxed read of the signal: "
-          "__threadfence() "
-          "there, or an acquire. The reader's block has read the bytes before, and an H200 then gives it the old ones "
-          "from its L1 cache.";
+          "__threadfence() there, or an acquire. ";
+      explanation += order == Order::stale
+                         ? "The reader's block has read the bytes before, and an H200 then gives it the old ones from "
+                           "its L1 cache."
+                         : "A chip does without as long as the reader's L1 cache holds no older copy of the bytes.";
       break;
     case Order::weak:
       rule = Rule::weak_order;
@@ -280,10 +280,7 @@ void Hazards::global_read(Issued& operation, Kind kind, std::span<const Bytes> r
   for (const Bytes& range : ranges)
     sweep.read({range.offset, range.bytes, operation.record.lanes, 0, Stamp::kWhole}, false);
   sweep.let_go();
-  if (!sweep.found.empty())
-    report_global(sweep, operation.record, [&](uint32_t, const GlobalSweep::Found& found) {
-      take_for_known(*operation.view, found.before, found.before_lanes);
-    });
+  report_global(sweep, operation);
   if (alone && operation.record.channel <= Stamp::kMostAgent) operation.read_from.assign(ranges.begin(), ranges.end());
 }
 
@@ -306,10 +303,7 @@ void Hazards::global_written(Issued& operation, Kind kind, bool reduces, std::sp
     if (operation.record.channel <= Stamp::kMostAgent) global_writes_.emplace_back(piece, sweep.now());
   }
   sweep.let_go();
-  if (!sweep.found.empty())
-    report_global(sweep, operation.record, [&](uint32_t, const GlobalSweep::Found& found) {
-      take_for_known(*operation.view, found.before, found.before_lanes);
-    });
+  report_global(sweep, operation);
 }
 
 void Hazards::global_allocated(uint64_t address, uint64_t bytes) {

@@ -155,12 +155,9 @@ void Hazards::threads(Warp& warp, uint32_t lanes, const uint64_t (&address)[kLan
   }
   if (!lanes) return;
   const bool strong = order & Instruction::kStrong, writes = access != emu::Access::read;
-  const Kind kind = access == emu::Access::read    ? Kind::load
-                    : access == emu::Access::write ? Kind::store
-                                                   : Kind::atomic;
   ThreadAccess now{warp, address, bytes, writes, strong, same_place && !writes, kNobody};
   // Lanes that read one place read it together.
-  now.base = thread_record(warp, lanes, kind, !now.together, strong, bytes);
+  now.base = thread_record(warp, lanes, kind_of(access), !now.together, strong, bytes);
   if (strong && access != emu::Access::write) acquire_locations(warp, lanes, address, order);
   if (of_first_cta) threads(now, of_first_cta, first_rank);
   for (uint32_t left = lanes & ~of_first_cta; left;) {

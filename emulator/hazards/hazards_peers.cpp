@@ -76,8 +76,8 @@ void Hazards::outlives(const Record& copy) {
 void Hazards::cta_exits(Cta& cta) {
   Memory& memory = *memories_[cta.rank];
   for (const auto& [channel, ref] : memory.copies) {
-    const Record& load = records_[ref];
-    if (!memory.end.seen.covers_lanes(load.channel, load.lanes, load.complete)) outlives(load);
+    const Record& copy = records_[ref];
+    if (!copy.done_in(memory.end.seen, copy.lanes)) outlives(copy);
   }
   if (cluster_.ctas.size() < 2) return;
   for (const auto& [channel, ref] : memory.remote_uses) {

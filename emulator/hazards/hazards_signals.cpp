@@ -113,6 +113,7 @@ void Hazards::release_global(Warp& warp, uint32_t lanes, const uint64_t (&addres
   } else if (fenced) {
     Clock own_fenced;
     for (const Lanes& part : classes) {
+      if (!(part.lanes & lanes) || part.view->released.empty()) continue;
       View close, widely;
       close.done = part.view->released;
       widely.done = part.view->released_wide;
@@ -123,7 +124,7 @@ void Hazards::release_global(Warp& warp, uint32_t lanes, const uint64_t (&addres
       }
       const bool to_others = wide && !widely.done.empty(), closer = !to_others || close.done != widely.done;
       last = 0;
-      for_lanes(close.done.empty() ? 0 : part.lanes & lanes, [&](int lane) {
+      for_lanes(part.lanes & lanes, [&](int lane) {
         if (address[lane] == last) return;
         last = address[lane];
         if (to_others) shadow.release(last, cluster_.id, widely, true);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "emulator/hazards/clock.h"
+#include "emulator/machine/global_memory.h"
 
 namespace emu::hazards {
 
@@ -44,6 +45,11 @@ enum class Kind : uint8_t {
   tensor_alloc,
   tensor_dealloc,
 };
+
+/// Of a thread's own access.
+constexpr Kind kind_of(emu::Access access) {
+  return access == emu::Access::read ? Kind::load : access == emu::Access::write ? Kind::store : Kind::atomic;
+}
 
 struct KindTraits {
   const char* name;  ///< in reports

@@ -81,8 +81,6 @@ class Hazards::Sweep {
     base_ = base;
   }
 
-  bool clean() const { return conflicts_.empty(); }
-
   /// Reports, and takes what was reported for ordered from now on: one missing wait is one finding.
   void finish(Warp& warp) {
     finish_with([&](uint32_t lanes, const Record& before, uint32_t before_lanes) {

@@ -9,20 +9,11 @@
 namespace {
 
 using probe::found;
+using probe::kept;
 using probe::Names;
 
 constexpr probe::Shape kTwoWarps{.block = {64, 1, 1}};
 constexpr probe::Shape kPair{.grid = {2, 1, 1}, .cluster = {2, 1, 1}};
-
-/// All that the checker keeps of a run. p0: 64 words.
-nlohmann::json kept(const std::string& body, probe::Shape shape, emu::Options options = {}) {
-  shape.apart = "wrong on purpose";
-  options.check = true;
-  probe::Machine machine(options);
-  const uint64_t buffer = machine.buffer(std::vector<uint32_t>(64));
-  machine.launch(probe::kernel(body, 1), {buffer}, shape);
-  return nlohmann::json::parse(machine.device().findings().json());
-}
 
 /// %r1: thread; %r2: warp; %p7: of warp 0; %r4: address of `words`, 64 of them; %r5, %r6: of `full` and `empty`, which
 /// thread 0 initialises for one arrival each. All threads have seen that.

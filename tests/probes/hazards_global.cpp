@@ -10,12 +10,10 @@ namespace {
 using probe::found;
 using probe::Names;
 
-/// Which thread comes first in a racy program is the chip's affair.
-constexpr const char* kRace = "what is left depends on who comes first";
-constexpr probe::Shape kTwoWarps{.block = {64, 1, 1}, .apart = kRace};
-constexpr probe::Shape kTwo{.grid = {2, 1, 1}, .apart = kRace};
-constexpr probe::Shape kThree{.grid = {3, 1, 1}, .apart = kRace};
-constexpr probe::Shape kPair{.grid = {2, 1, 1}, .cluster = {2, 1, 1}, .apart = kRace};
+constexpr probe::Shape kTwoWarps{.block = {64, 1, 1}};
+constexpr probe::Shape kTwo{.grid = {2, 1, 1}};
+constexpr probe::Shape kThree{.grid = {3, 1, 1}};
+constexpr probe::Shape kPair{.grid = {2, 1, 1}, .cluster = {2, 1, 1}};
 
 /// %d0: p0; %r1: thread; %r3: block; %d1: p0 + 4 * thread.
 const std::string kStart = R"(
