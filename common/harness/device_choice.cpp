@@ -59,7 +59,7 @@ const std::vector<Variant>& variants_of(const Rung& rung, Family family) {
   return family == Family::blackwell ? rung.blackwell : rung.hopper;
 }
 
-const Variant& choose_variant(const Rung& rung, Family family, const std::string& name) {
+Variant choose_variant(const Rung& rung, Family family, const std::string& name) {
   const std::vector<Variant>& variants = variants_of(rung, family);
   if (name.empty()) return variants.front();
   std::string names;
@@ -67,6 +67,7 @@ const Variant& choose_variant(const Rung& rung, Family family, const std::string
     if (name == variant.name) return variant;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", variant.name);
   }
+  if (family == Family::blackwell && rung.blackwell_settings.variant) return rung.blackwell_settings.variant(name);
   throw UserError(fmt::format("--variant {}: not on this chip, where {} has {}", name, rung.name, names));
 }
 

@@ -29,6 +29,6 @@ DeviceChoice choose_device(const Rung& rung, const Options& options, const std::
 const std::vector<Variant>& variants_of(const Rung& rung, Family family);
 
 /// The variant that --variant names, the first by default. Throws UserError when this family lacks it.
-const Variant& choose_variant(const Rung& rung, Family family, const std::string& name);
+Variant choose_variant(const Rung& rung, Family family, const std::string& name);
 
 }  // namespace ladder

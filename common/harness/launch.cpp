@@ -1,8 +1,13 @@
 #include "common/harness/launch.h"
 
+#include <algorithm>
+
 namespace ladder {
 
-void launch_pointers(const void* kernel, const LaunchShape& shape, void** arguments) {
+namespace {
+
+/// What a launch and a question about one have in common. `attribute` must outlive the result.
+cudaLaunchConfig_t prepare(const void* kernel, const LaunchShape& shape, cudaLaunchAttribute& attribute) {
   constexpr unsigned kPortableClusterSize = 8;
   if (shape.dynamic_shared_bytes > 0) {  // needed where more than 48 KB come together with the static ones
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -14,7 +19,6 @@ void launch_pointers(const void* kernel, const LaunchShape& shape, void** argume
   config.blockDim = shape.block;
   config.dynamicSmemBytes = shape.dynamic_shared_bytes;
   config.stream = shape.stream;
-  cudaLaunchAttribute attribute{};
   const unsigned cluster = shape.cluster.x * shape.cluster.y * shape.cluster.z;
   if (cluster > 1) {
     if (cluster > kPortableClusterSize) {
@@ -28,6 +32,35 @@ void launch_pointers(const void* kernel, const LaunchShape& shape, void** argume
     config.attrs = &attribute;
     config.numAttrs = 1;
   }
+  return config;
+}
+
+}  // namespace
+
+int resident_clusters_of(const void* kernel, const LaunchShape& shape) {
+  cudaLaunchAttribute attribute{};
+  LaunchShape one = shape;
+  one.grid = shape.cluster;
+  const cudaLaunchConfig_t config = prepare(kernel, one, attribute);
+  int clusters = 0;
+  if (config.numAttrs > 0) {
+    check(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config), "asking how many clusters fit");
+  } else {
+    int device = 0, sms = 0, ctas = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    check(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "asking for the number of SMs");
+    check(
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+            &ctas, kernel, static_cast<int>(shape.block.x * shape.block.y * shape.block.z), shape.dynamic_shared_bytes),
+        "asking how many CTAs fit on an SM");
+    clusters = sms * ctas;
+  }
+  return std::max(clusters, 1);  // where not one fits, the launch says why
+}
+
+void launch_pointers(const void* kernel, const LaunchShape& shape, void** arguments) {
+  cudaLaunchAttribute attribute{};
+  const cudaLaunchConfig_t config = prepare(kernel, shape, attribute);
   check(cudaLaunchKernelExC(&config, kernel, arguments), "launching the kernel");
 }
 

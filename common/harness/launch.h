@@ -23,6 +23,13 @@ struct LaunchShape {
 /// Untyped form: `arguments` holds the address of each kernel parameter. Throws CudaError.
 void launch_pointers(const void* kernel, const LaunchShape& shape, void** arguments);
 
+/// How many clusters of this shape (without its grid) the device holds at once: at least 1. Throws CudaError.
+int resident_clusters_of(const void* kernel, const LaunchShape& shape);
+template <class... P>
+int resident_clusters(void (*kernel)(P...), const LaunchShape& shape) {
+  return resident_clusters_of(reinterpret_cast<const void*>(kernel), shape);
+}
+
 /// launch(kernel, {.grid = ..., .block = ...}, arguments...). Arguments are converted to the kernel's parameter types,
 /// so an int passed for an int64_t is no accident waiting to happen. Dynamic shared memory and clusters of more than 8
 /// CTAs are asked for. Throws CudaError; does not wait.

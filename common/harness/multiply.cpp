@@ -124,7 +124,7 @@ RunRecord multiply(const Rung& rung, const Options& options, bool emulated, cons
   if (const char* chip = std::getenv("LADDER_CHIP"); emulated && chip != nullptr) record.chip = chip;
   describe_device(record);
   const Family family = record.major == 9 ? Family::hopper : Family::blackwell;
-  const Variant& variant = choose_variant(rung, family, options.variant);
+  const Variant variant = choose_variant(rung, family, options.variant);
   record.variant = variant.name;
   check_device_memory(options);
 
@@ -145,6 +145,7 @@ RunRecord multiply(const Rung& rung, const Options& options, bool emulated, cons
                   .d = d.data(),
                   .stream = nullptr};
   check(cudaDeviceSynchronize(), "preparing the matrices");
+  if (variant.plan) record.plan = variant.plan(gemm);
   record.inputs_s = watch.lap();
 
   clock.begin();

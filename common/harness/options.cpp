@@ -68,6 +68,7 @@ std::string footer(const Rung& rung) {
     text += fmt::format("    {:<24} {:<22} {}\n", named.name, to_string(named.shape), named.use);
   }
   text += "Variants on Blackwell:\n" + variants_text(rung.blackwell);
+  text += rung.blackwell_settings.what;
   if (!rung.hopper.empty()) text += "Variants on Hopper:\n" + variants_text(rung.hopper);
   text += "Exit status: 0 good, 1 a mismatch or a failed run, 2 bad input.";
   return text;
@@ -240,7 +241,12 @@ void check_variant(const Rung& rung, const std::string& variant) {
       if (names.find(known.name) == names.npos) names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
     }
   }
-  throw UserError(fmt::format("--variant {}: {} has no such variant; it has {}", variant, rung.name, names));
+  if (rung.blackwell_settings.variant && variant.find('=') != variant.npos) {
+    rung.blackwell_settings.variant(variant);  // throws where it makes no sense
+    return;
+  }
+  throw UserError(fmt::format("--variant {}: {} has no such variant; it has {}{}", variant, rung.name, names,
+                              rung.blackwell_settings.variant ? ", and what its settings make (--help)" : ""));
 }
 
 void check_writable(const std::string& path) {

@@ -83,6 +83,7 @@ nlohmann::ordered_json to_json(const RunRecord& record) {
   nlohmann::ordered_json json = {
       {"rung", record.rung},
       {"variant", record.variant},
+      {"plan", record.plan.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(record.plan)},
       {"m", options.shape.m},
       {"n", options.shape.n},
       {"k", options.shape.k},
@@ -132,6 +133,7 @@ std::string to_text(const RunRecord& record) {
                       name_of(options.in), name_of(options.out));
   line("on", describe_device(record));
   line("variant", record.variant);
+  if (!record.plan.empty()) line("plan", record.plan);
   line("inputs", describe_inputs(options));
   line("result", fmt::format("bits of D {:016x}{}{}", record.d_hash, options.out_path.empty() ? "" : ", written to ",
                              options.out_path));

@@ -14,6 +14,7 @@ namespace ladder {
 
 struct RunRecord {
   std::string rung, variant;
+  std::string plan;  ///< what the variant's host side chose; empty: nothing
   Options options;
 
   std::string device_name;
@@ -34,7 +35,7 @@ struct RunRecord {
 };
 
 /// One object:
-///   rung, variant, m, n, k, dtype, out_dtype, input, seed
+///   rung, variant, plan (null where there is nothing to choose), m, n, k, dtype, out_dtype, input, seed
 ///   device      {name, emulated, chip (null on a GPU), compute_capability, sm_count}
 ///   d_hash      16 hexadecimal digits (matrix.h: hash_of)
 ///   good        everything that was looked at is right

@@ -5,6 +5,8 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "common/harness/dtype.h"
@@ -24,12 +26,20 @@ struct Gemm {
 };
 
 /// Launches the kernel on `stream` and returns without waiting. CUDA errors are thrown as ladder::CudaError.
-using Launch = void (*)(const Gemm&);
+using Launch = std::function<void(const Gemm&)>;
 
 struct Variant {
-  const char* name;  ///< as --variant takes it
+  std::string name;  ///< as --variant takes it
   Launch launch;
-  const char* what;  ///< one line for --help
+  std::string what;  ///< one line for --help
+  /// What the host chooses for this shape on this device, in one line. Empty: there is nothing to choose.
+  std::function<std::string(const Gemm&)> plan = nullptr;
+};
+
+/// Variants beside those with a name of their own: a kernel with settings reads `accumulators=1,walk=4`.
+struct VariantsBySetting {
+  std::function<Variant(const std::string& name)> variant = nullptr;  ///< throws UserError where `name` makes no sense
+  std::string what;                                                   ///< lines for --help: each setting, its values
 };
 
 struct Rung {
@@ -39,6 +49,7 @@ struct Rung {
   std::vector<Variant> hopper;     ///< empty until the twin exists
   int tile_m, tile_n, tile_k;      ///< what a CTA computes and one K tile: only the mismatch report uses them
   int64_t fixed_k = 0;             ///< step00: 16; 0: any
+  VariantsBySetting blackwell_settings = {};
 };
 
 /// All of main. Exit status: 0 good, 1 mismatch or a failed run, 2 bad input (one line on stderr says what to do).

@@ -87,17 +87,18 @@ __device__ __forceinline__ void store_row_wide(void* d, int64_t first, const flo
   }
 }
 
-/// Writes a row of 128 bytes into a tile of such rows in shared memory, as TMA's 128-byte swizzle keeps it: chunk c of
-/// row r lies where chunk c ^ (r % 8) would. `tile`: aligned to 1024 bytes. Eight lanes that hold successive rows write
+/// Writes a row of at most 128 bytes into a tile of such rows, 128 bytes apart, in shared memory, as TMA's 128-byte
+/// swizzle keeps it: chunk c of row r lies where chunk c ^ (r % 8) would. `tile`: aligned to 1024 bytes. Eight lanes that hold successive rows write
 /// to eight different chunks, so all banks work.
 template <DType kOut, int kColumns>
 __device__ __forceinline__ void write_swizzled_row(uint8_t* tile, uint32_t row_index,
                                                    const float (&accumulators)[kColumns]) {
   const PackedRow<kOut, kColumns> row(accumulators);
-  static_assert(row.kWords * 4 == swizzle_span_bytes(Swizzle::k128B));
+  constexpr uint32_t kPitchBytes = swizzle_span_bytes(Swizzle::k128B);
+  static_assert(row.kWords * 4 <= kPitchBytes);
 #pragma unroll
   for (uint32_t i = 0; i < row.kWords; i += 4) {
-    const uint32_t place = swizzle_address(Swizzle::k128B, row_index * row.kWords * 4 + i * 4);
+    const uint32_t place = swizzle_address(Swizzle::k128B, row_index * kPitchBytes + i * 4);
     *reinterpret_cast<uint4*>(tile + place) = row.chunk(i);
   }
 }

@@ -38,6 +38,19 @@ __device__ __forceinline__ void cp_async_bulk_tensor_2d(uint32_t destination, co
       : "memory");
 }
 
+/// The same for CTAs of a pair. With kCtaGroup 2, `barrier` may be in either CTA of the pair (a shared::cluster
+/// address), whichever of them `destination` is in. PTX ISA: cp.async.bulk.tensor, .cta_group.
+template <int kCtaGroup>
+__device__ __forceinline__ void cp_async_bulk_tensor_2d_cta_group(uint32_t destination, const CUtensorMap* map,
+                                                                  uint32_t barrier, int32_t c0, int32_t c1) {
+  static_assert(kCtaGroup == 1 || kCtaGroup == 2);
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::%5 [%0], [%1, {%3, "
+      "%4}], [%2];" ::"r"(destination),
+      "l"(map), "r"(barrier), "r"(c0), "r"(c1), "n"(kCtaGroup)
+      : "memory");
+}
+
 /// The same into every CTA of the cluster whose rank's bit is set in `ctas`: to the same offset in its shared memory as
 /// `destination` has in this CTA's, and credited to its barrier at the offset of `barrier`. PTX ISA:
 /// cp.async.bulk.tensor, .multicast::cluster.

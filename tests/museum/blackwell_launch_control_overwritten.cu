@@ -9,10 +9,10 @@
 // Expect: overwrite-too-early, warp-sync of answer
 // Also: assertion
 #include "common/ptx/fence.cuh"
+#include "common/ptx/launch_control.cuh"
 #include "common/ptx/shared.cuh"
 #include "tests/museum/exhibit.cuh"
 #include "tests/museum/exhibit.h"
-#include "tests/museum/launch_control.cuh"
 
 using namespace ladder;
 
@@ -36,12 +36,12 @@ __global__ void __launch_bounds__(kThreads) count_tiles(uint32_t* out) {
   for (bool taken = true; taken; parity ^= 1) {
     if (threadIdx.x == 0) {
       mbarrier_arrive_expect_tx(shared_address(answer_full), sizeof answer);
-      museum::try_cancel(shared_address(answer), shared_address(answer_full));  // reported
+      clusterlaunchcontrol_try_cancel(shared_address(answer), shared_address(answer_full));  // reported
     }
     atomicAdd(&out[tile * kThreads + threadIdx.x], 1);
     museum::wait_parity(shared_address(answer_full), parity, kTries);
     if (threadIdx.x >= 32) museum::linger(2000);
-    taken = museum::query_cancel(shared_address(answer), tile);  // reported
+    taken = clusterlaunchcontrol_query_cancel(shared_address(answer), tile);  // reported
     fence_proxy_async_shared_cta();
     // The mistake: thread 0 goes on to the next answer while others have yet to read this one.
     if constexpr (!kBroken) __syncthreads();

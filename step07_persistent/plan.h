@@ -1,0 +1,82 @@
+// What can be set in the last rung's kernel, and what is chosen for a shape and a device where nothing is.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/harness/dtype.h"
+#include "common/layout/tile_walk.h"
+
+/// How the operands of a cluster's MMAs come about.
+enum class Operands {
+  alone,      ///< no cluster: each CTA loads all of its own
+  multicast,  ///< two CTAs, MMAs of their own, each loads one half of B for both
+  pair,       ///< two CTAs, one MMA: each loads one half of B, for its own shared memory
+};
+constexpr int ctas_of(Operands operands) {
+  return operands == Operands::alone ? 1 : 2;
+}
+
+/// 0 where the plan is to choose. `setting=value` in the name of a variant, see settings_help.
+struct Settings {
+  Operands operands = Operands::pair;
+  int tile_n = 0;
+  int stages = 0;
+  int accumulators = 2;
+  int walk = 0;      ///< tile rows of a group
+  int clusters = 0;  ///< of the grid
+  bool persistent = true;
+  bool launch_control = false;
+  bool direct_stores = false;
+};
+
+/// What the launch needs to know of a device.
+struct Device {
+  int clusters;      ///< that it holds at once, with one CTA an SM
+  int64_t l2_bytes;  ///< of its L2
+};
+
+/// The kernel's parameters beside matrices; `operands` and `tile_n` are its template's.
+struct Plan {
+  Operands operands;
+  int tile_n;
+  ladder::TileWalk walk;  ///< over tiles of 128 rows for each CTA of a cluster, and tile_n columns
+  int stages;
+  int accumulators;
+  int clusters;  ///< of the grid
+  bool launch_control;
+  bool direct_stores;
+};
+
+constexpr int kMaxStages = 9;
+/// Of the ring, per CTA: 128 rows of A, and of B what the CTA keeps, 64 K elements of 16 bits each.
+constexpr int stage_bytes(Operands operands, int tile_n) {
+  return (128 + (operands == Operands::pair ? tile_n / 2 : tile_n)) * 128;
+}
+/// Two buffers for a tile's 128 rows, 128 bytes of each; direct stores need none.
+constexpr int store_bytes(bool direct_stores) {
+  return direct_stores ? 0 : 2 * 128 * 128;
+}
+/// The stages that fit beside the store buffers and 1 KB of barriers, in the 227 KB that a CTA may have.
+constexpr int stages_that_fit(Operands operands, int tile_n, bool direct_stores) {
+  const int stages = (226 * 1024 - store_bytes(direct_stores)) / stage_bytes(operands, tile_n);
+  return stages < kMaxStages ? stages : kMaxStages;
+}
+
+/// Reads `cta-group=1,walk=4`. Throws ladder::UserError.
+Settings read_settings(std::string_view text);
+/// Each setting with its values, for --help.
+std::string settings_help();
+
+/// The tile width with the least waves times cycles per K tile: 256, 224 or 128. A K tile takes an SM 2 cycles a column
+/// to multiply, and its bytes at 72 a cycle to load from L2, whichever is longer.
+int best_tile_n(Operands operands, int64_t m, int64_t n, int clusters);
+/// The tile rows to a group: 1 where A and B fit in L2; else the power of two, 32 at most, for which a wave of
+/// `clusters` tiles needs the fewest rows of A and B.
+int best_walk(const ladder::TileWalk& tiles, int tile_m, int tile_n, int64_t operand_bytes, const Device& device);
+
+/// All that `settings` leave open, chosen. Throws ladder::UserError where a setting does not fit the others.
+Plan make_plan(const Settings& settings, int64_t m, int64_t n, int64_t k, const Device& device);
+/// In one line.
+std::string to_string(const Plan& plan);
