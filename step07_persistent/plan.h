@@ -69,11 +69,19 @@ Settings read_settings(std::string_view text);
 /// Each setting with its values, for --help.
 std::string settings_help();
 
-/// The tile width with the least waves times cycles per K tile: 256, 224 or 128. A K tile takes an SM 2 cycles a column
-/// to multiply, and its bytes at 72 a cycle to load from L2, whichever is longer.
+constexpr int kTileWidths[] = {256, 224, 128};
+/// Cycles that a B200's SM has to do with a K tile at least: 2 for each column to multiply it, and one for 72 bytes to
+/// load from L2, whichever is more. Published figures, not ours: see docs/step07_persistent.md.
+int k_tile_cycles(Operands operands, int tile_n);
+/// How often `clusters` have to take a tile each.
+int64_t waves(Operands operands, int tile_n, int64_t m, int64_t n, int clusters);
+/// The tile width with the least waves times cycles.
 int best_tile_n(Operands operands, int64_t m, int64_t n, int clusters);
+
+/// Rows of A and of B that the first `wave` tiles of a walk need.
+int64_t rows_of_wave(const ladder::TileWalk& walk, int tile_m, int tile_n, int wave);
 /// The tile rows to a group: 1 where A and B fit in L2; else the power of two, 32 at most, for which a wave of
-/// `clusters` tiles needs the fewest rows of A and B.
+/// `clusters` tiles needs the fewest rows.
 int best_walk(const ladder::TileWalk& tiles, int tile_m, int tile_n, int64_t operand_bytes, const Device& device);
 
 /// All that `settings` leave open, chosen. Throws ladder::UserError where a setting does not fit the others.

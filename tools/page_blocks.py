@@ -15,6 +15,11 @@ A page asks for it with a comment, and the fenced block, the table or the image 
                                                                        pictures/ beside the page; `..., VARIANT` is another's
     <!-- loop: step04_swizzle -->                                      ``` machine code from a stage's first MMA to the next
     <!-- instructions: step04_swizzle -->                              | what each of its instructions is for
+    <!-- walk: 8192x8192x8192, 1 8 32 -->                              ![ D in tiles, by the wave that computes them, for tile
+                                                                       rows to a group
+    <!-- waves: 4096x4096x4096 256x8192x8192 -->                       ![ how full the waves are, for each tile width
+    <!-- plans: NAME=4096x4096x4096 -->                                | what step07 plans for shapes
+    <!-- walks: 8192x8192x8192, 1=848 8=785.6 -->                      | what a wave needs, beside times that are given
     <!-- study: 128x256x512 -->                                        | what step04's study moves, by configuration
     <!-- rules: all -->, <!-- rules: faults -->                        | the hazard rules; what ends a launch
     <!-- check: step03_warpspec, no wait for tile_empty -->            inside a table's cell: what `ladder check` says
@@ -30,7 +35,7 @@ import re
 import subprocess
 import sys
 
-from tools import build, instructions, sass, toolkit, trace_picture
+from tools import build, instructions, plan_picture, sass, toolkit, trace_picture
 from tools.check import SCHEDULES
 from tools.rung import SHOWN_SCHEDULE, Case, execute, rung_and_variant
 from tools.terminal import Refusal, note
@@ -177,7 +182,7 @@ def rows(counters):
 
 def counters(asked):
     """Rungs, each perhaps with a variant, and a shape: a table of what they counted."""
-    words = re.fullmatch(r"([\w:-]+(?: [\w:-]+)+), (\d+)x(\d+)x(\d+)", asked)
+    words = re.fullmatch(r"([\w:=,-]+(?: [\w:=,-]+)+), (\d+)x(\d+)x(\d+)", asked)
     if not words:
         raise Refusal(f"<!-- counters: {asked} -->: expected two rungs or more and a shape, as tools/page_blocks.py shows.")
     columns = {}
@@ -217,14 +222,22 @@ def orders(asked):
                           stdout=subprocess.PIPE, check=True, text=True).stdout
 
 
-class Timelines:
-    """rung, shape, schedule[, variant]: a link to the picture. The pictures, by name, are left to be written."""
+class Pictures:
+    """Links to a page's pictures. The pictures, by name, are left to be written."""
 
     def __init__(self):
         self.pictures = {}
 
-    def __call__(self, asked):
-        words = re.fullmatch(r"(\w+), (\d+x\d+x\d+), (earliest|latest|random:\d+)(?:, ([\w-]+))?", asked)
+    def kinds(self):
+        return {"timeline": self.timeline} | {kind: lambda asked, kind=kind: self.plan(kind, asked) for kind in ("walk", "waves")}
+
+    def plan(self, kind, asked):
+        file, self.pictures[file], words = plan_picture.picture(kind, asked)
+        return f"![{words}]({file})\n"
+
+    def timeline(self, asked):
+        """rung, shape, schedule[, variant]"""
+        words = re.fullmatch(r"(\w+), (\d+x\d+x\d+), (earliest|latest|random:\d+)(?:, ([\w=,-]+))?", asked)
         if not words:
             raise Refusal(f"<!-- timeline: {asked} -->: expected a rung, MxNxK, a schedule and perhaps a variant.")
         rung, shape, schedule, variant = words.groups()
@@ -233,7 +246,7 @@ class Timelines:
         outcome, launch = traced(case)
         if launch is None:
             raise Refusal(f"<!-- timeline: {asked} -->: {name} ended with exit status {outcome.status}. {outcome.text.strip()}")
-        file = f"pictures/{name}{f'_{variant}' if variant else ''}.svg"
+        file = f"pictures/{name}{'_' + re.sub('[=,]', '-', variant) if variant else ''}.svg"
         self.pictures[file] = trace_picture.svg(case, launch.ctas[0])
         return f"![Timeline of {name}, {shape}, schedule {schedule}; {VIRTUAL_TIME}]({file})\n"
 

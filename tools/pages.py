@@ -7,12 +7,12 @@ tools/page_blocks.py says what a page may ask for, and how.
 import re
 from pathlib import Path
 
-from tools import build
-from tools.page_blocks import MachineCode, Museum, Reports, Timelines, counters, difference, layout, orders, rules, study
+from tools import build, plan_picture
+from tools.page_blocks import MachineCode, Museum, Pictures, Reports, counters, difference, layout, orders, rules, study
 from tools.terminal import Parser, Refusal, note, say
 
 DOCS = build.ROOT / "docs"
-ASKED = re.compile(r"^<!-- (report|diff|counters|layout|orders|timeline|loop|instructions|study|museum|rules): (.*?) -->\n", re.MULTILINE)
+ASKED = re.compile(r"^<!-- (report|diff|counters|layout|orders|timeline|loop|instructions|study|museum|rules|walk|waves|walks|plans): (.*?) -->\n", re.MULTILINE)
 BLOCK = re.compile(r"\n?(?:```\w*\n(?:.*?\n)??```\n|(?:\|[^\n]*\n)+|!\[[^\n]*\n|(?:(?!<!-- )[^\n]*\n)*?<!-- end -->\n)", re.DOTALL)
 CELL = re.compile(r"(?<=\| )(<!-- check: (.*?) -->)[^|\n]*(?= \|$)", re.MULTILINE)
 
@@ -52,20 +52,20 @@ def command(arguments):
     reports, machine_code = Reports(), MachineCode()
     kinds = {"report": reports, "diff": difference, "counters": counters, "layout": layout, "orders": orders, "study": study,
              "loop": machine_code.loop, "instructions": machine_code.instructions, "museum": Museum(), "rules": rules,
-             "check": reports.check}
+             "check": reports.check, "walks": plan_picture.walks, "plans": plan_picture.plans}
     stale = []
     try:
         for page in options.pages or sorted(DOCS.glob("*.md")):
-            old, timelines = page.read_text(), Timelines()
+            old, pictures = page.read_text(), Pictures()
             try:
-                new = renewed(old, kinds | {"timeline": timelines})
+                new = renewed(old, kinds | pictures.kinds())
             except Refusal as refusal:
                 raise Refusal(f"{page.name}: {refusal}") from None
             if new != old:
                 stale.append(page.name)
                 if not options.check:
                     page.write_text(new)
-            stale += stale_pictures(page.parent, timelines.pictures, write=not options.check)
+            stale += stale_pictures(page.parent, pictures.pictures, write=not options.check)
     finally:
         reports.close()
     for name in stale:

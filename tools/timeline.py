@@ -70,10 +70,11 @@ class Cta:
         return sorted({warp for warp, _, _ in self.issued})
 
     def role(self, warp):
-        """By what the warp issues in this CTA: TMA loads make it a producer, MMAs an MMA warp, neither an epilogue warp."""
+        """By what the warp issues in this CTA: TMA loads make it a producer, MMAs an MMA warp, else loads of tensor memory
+        an epilogue warp. The MMA warp of a pair's second CTA has nothing to do."""
         kinds = {kind for issuer, kind, _ in self.issued if issuer == warp}
         roles = [role for role, kind in (("producer", "load"), ("mma", "mma")) if kind in kinds]
-        return " and ".join(roles) or "epilogue"
+        return " and ".join(roles) or ("epilogue" if "tmem_load" in kinds else "idle")
 
     def leader(self, warp):
         """The lane that issues the asynchronous operations; 0 where none does."""

@@ -15,12 +15,20 @@ K_TILES = 10  # the ring of 4 stages two and a half times
 
 
 def default_shape(name, variant=""):
-    """A tile, or those of a cluster, and enough K tiles to go round the ring more than twice."""
+    """A tile, or those of a cluster, and enough K tiles to go round the ring more than twice; where clusters stay, three
+    tiles for one."""
     step = int(name[4:6])
+    if step == 7:
+        return "256x768x256"
     tile_k = 16 if step < 4 else 64
     cluster = re.match(r"(\d+)x(\d+)", variant or "2x2") if step == 6 else None
     down, across = map(int, cluster.groups()) if cluster else (1, 1)
     return f"{128 * down}x{256 * across}x{tile_k * (1 if step == 0 else K_TILES)}"
+
+
+def default_variant(name):
+    """Where clusters stay, one has all the tiles; else the rung's own."""
+    return "clusters=1,tile-n=256" if name.startswith("step07") else ""
 
 
 def case_of(name, shape, schedule, variant=""):
@@ -55,7 +63,8 @@ def command(arguments):
     parser = Parser(prog="ladder trace", description=__doc__.split("\n")[0])
     parser.add_argument("rung", metavar="stepNN")
     parser.add_argument("--shape", metavar="MxNxK", help="default: a tile, or those of a cluster, and some K tiles")
-    parser.add_argument("--variant", default="", metavar="NAME", help="as the rung takes it")
+    parser.add_argument("--variant", default="", metavar="NAME",
+                        help="as the rung takes it (default: its own; of step07 clusters=1,tile-n=256)")
     parser.add_argument("--schedule", default=SHOWN_SCHEDULE, metavar="WHEN",
                         help=f"when asynchronous work is done: earliest, latest or random:SEED (default: {SHOWN_SCHEDULE})")
     which = parser.add_mutually_exclusive_group()
@@ -65,7 +74,8 @@ def command(arguments):
     parser.add_argument("--out", type=Path, default=build.ROOT / "trace", metavar="FOLDER", help="default: trace/")
     options = parser.parse_args(arguments)
     name = build.named(options.rung)
-    case = case_of(name, options.shape or default_shape(name, options.variant), options.schedule, options.variant)
+    case = case_of(name, options.shape or default_shape(name, options.variant), options.schedule,
+                   options.variant or default_variant(name))
     build.build(quiet=True, target="rungs")
     outcome, launch = traced(case)
     if launch is None:

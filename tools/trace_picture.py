@@ -49,7 +49,7 @@ class Facts:
     def __init__(self, cta):
         self.cta = cta
         self.loads, self.mmas = cta.of("load"), [mma for mma in cta.of("mma") if mma.k_tile is not None]
-        self.issuers = [warp for warp in cta.warps() if cta.role(warp) != "epilogue"]
+        self.issuers = [warp for warp in cta.warps() if cta.role(warp) not in ("epilogue", "idle")]
         self.full = {load.stage: load.barrier for load in self.loads}  # stage -> the barrier that loads tell
         self.stages = sorted(self.full)
         # Besides, commits tell: an accumulator's barrier, for which warps wait that issue neither loads nor MMAs; a stage's.
@@ -57,15 +57,22 @@ class Facts:
         told = {span.barrier: span.stage for span in cta.of("commit")}
         self.accumulators = sorted(set(told) & out)
         self.empty = {stage: barrier for barrier, stage in told.items() if barrier not in out}
+        # Threads tell what is left: that an accumulator may be overwritten, which tile is next.
+        self.others = sorted({phase.barrier for phase in cta.of("phase") if phase.end is not None}
+                             - {*self.full.values(), *self.empty.values(), *self.accumulators})
         self.begin = min(load.begin for load in self.loads)
         self.split = max([self.end(span) for span in self.mmas + cta.of("phase")
                           if span.kind == "mma" or span.barrier in self.accumulators and span.end is not None] or [cta.end])
         self.tiles = sorted({load.k_tile for load in self.loads})
-        self.waits = {warp: [wait for wait in self.merged(warp, cta.leader(warp)) if self.stage(wait[-1].barrier) is not None]
+        self.waits = {warp: [wait for wait in self.merged(warp, cta.leader(warp))
+                             if self.stage(wait[-1].barrier) is not None or wait[-1].barrier in self.others]
                       for warp in self.issuers}
         # Of the epilogue a lane that is not busy with loads or MMAs before.
         self.waits_out = {warp: [wait for wait in self.merged(warp, 31) if wait[-1].barrier in self.accumulators]
                           for warp in cta.warps()}
+        # Those that carry the accumulator out; in the first rungs every warp is one of them.
+        self.carriers = [warp for warp in cta.warps()
+                         if self.waits_out[warp] or any(load.warp == warp for load in cta.of("tmem_load"))]
 
     def end(self, span):
         return self.cta.end if span.end is None else span.end
@@ -102,7 +109,7 @@ class Picture:
         self.parts, self.y = [PATTERN], 80
         share = STORES_SHARE if self.cta.of("store") else OUT_SHARE
         self.axis = Axis(facts.times(), facts.split, share if self.cta.end > facts.split else 0)
-        self.colour = {stage: STAGES[i % len(STAGES)] for i, stage in enumerate(facts.stages)}
+        self.colour = {stage: STAGES[i % len(STAGES)] for i, stage in enumerate(facts.stages)} | {None: INK}
         self.issuer_y, self.barrier_y = {}, {}
 
     # ---- ink ----------------------------------------------------------------------------------------------------------
@@ -236,12 +243,12 @@ class Picture:
 
     def way_out(self):
         facts = self.facts
-        for barrier in facts.accumulators:
+        for barrier in facts.accumulators + facts.others:
             self.barrier(barrier, INK)
         self.y += 9
         self.text(self.at(facts.split) + 4, self.y, "tcgen05.ld" + ("; below, TMA stores" if self.cta.of("store") else ""), 9, FAINT)
         self.y += 4
-        for warp in self.cta.warps():
+        for warp in facts.carriers:
             self.label(f"epilogue, warp {warp}", self.y + 9)
             for wait in facts.waits_out[warp]:
                 self.bar(wait[0].begin, facts.end(wait[-1]), self.y, 11, WAITING, f"waits for {wait[-1].barrier}")
@@ -285,8 +292,8 @@ def svg(case, cta):
     for warp in facts.issuers:
         if warp not in producers:
             picture.issuer(warp)
-    picture.wakes()
     picture.tensor_core()
     picture.way_out()
+    picture.wakes()
     picture.scale()
     return picture.svg(f"{case.rung}, {case.shape}, schedule {case.schedule}: {VIRTUAL_TIME}")
