@@ -76,7 +76,7 @@ __device__ __forceinline__ void store_by_tma(const CUtensorMap* d_map, int first
     if (column + kColumns >= columns) {
       tcgen05_fence_before_thread_sync();
       __syncwarp();
-      if (elect_sync()) mbarrier_arrive_cluster(accumulator_empty);
+      if (elect_sync()) mbarrier_arrive_relaxed_cluster(accumulator_empty);
     }
     write_swizzled_row<kOut>(buffer, threadIdx.x % 32, values);
     fence_proxy_async_shared_cta();  // what this thread wrote is there for TMA to read
@@ -97,12 +97,12 @@ __device__ __forceinline__ void store_by_tma(const CUtensorMap* d_map, int first
 //   producer  all     warp 0, one lane  tile_empty[stage]      the issuer's tile_full[stage]: its own bytes
 //                                                              (multicast: tile_full[stage] of both)
 //             0                         answer_empty[slot]     answer_full[slot] of all: the next tile's number
-//   mma       issuer  warp 1, one lane  accumulator_empty[i]   -
+//   mma       issuer  warp 1, one lane  accumulator_empty[]    -
 //                                       tile_full[stage]       tile_empty[stage] of all: the MMAs have read them
-//                                                              accumulator_full[i] of those that the MMA is for
-//   epilogue  all     warps 2 to 5      accumulator_full[i]    the issuer's accumulator_empty[i]: it is in registers
+//                                                              accumulator_full[] of those that the MMA is for
+//   epilogue  all     warps 2 to 5      accumulator_full[]     the issuer's accumulator_empty[]: it is in registers
 //                     one lane of each  its bulk groups        its warp: a store buffer may be written again
-//   these     all     one lane of each  answer_full[slot]      CTA 0's answer_empty[slot]: the number has been read
+//   all three         one lane of each  answer_full[slot]      CTA 0's answer_empty[slot]: the number has been read
 //   end       all     all               -                      cluster barrier: tensor memory may be freed
 template <Operands kOperands, int kTileN, DType kIn, DType kOut>
 __global__ void __launch_bounds__(kThreads)
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(kThreads)
   const int tiles = plan.walk.tiles();
   const int first_tile = static_cast<int>(blockIdx.x) / T::kCtas;
 
-  barrier_cluster_arrive();  // all CTAs run, before one allocates for two
+  barrier_cluster_arrive_relaxed();  // all CTAs run, before one allocates for two
   barrier_cluster_wait();
   if (warp == 0) {
     tcgen05_alloc<T::kCtaGroup>(shared_address(tmem_address), T::kTmemColumns);
@@ -140,9 +140,9 @@ __global__ void __launch_bounds__(kThreads)
       mbarrier_init(shared_address(tile_full[stage]), 1);
       mbarrier_init(shared_address(tile_empty[stage]), T::kCtas / T::kCtaGroup);  // issuers
     }
-    for (int i = 0; i < plan.accumulators; ++i) {
-      mbarrier_init(shared_address(accumulator_full[i]), 1);
-      mbarrier_init(shared_address(accumulator_empty[i]), T::kCtaGroup * kEpilogueWarps);
+    for (int half = 0; half < plan.accumulators; ++half) {
+      mbarrier_init(shared_address(accumulator_full[half]), 1);
+      mbarrier_init(shared_address(accumulator_empty[half]), T::kCtaGroup * kEpilogueWarps);
     }
     for (int slot = 0; slot < kAnswers; ++slot) {
       mbarrier_init(shared_address(answer_full[slot]), 1);
@@ -165,25 +165,26 @@ __global__ void __launch_bounds__(kThreads)
     mbarrier_wait_parity(shared_address(answer_full[slot]), slot_parity);
     uint32_t first_block;
     const bool taken = clusterlaunchcontrol_query_cancel(shared_address(answer[slot]), first_block);
-    fence_proxy_async_shared_cta();  // read, before the next answer is written there
-    mbarrier_arrive_cluster(mapa_shared_cluster(shared_address(answer_empty[slot]), 0));
+    fence_proxy_async_release_shared_cta();  // read, before the next answer is written there
+    mbarrier_arrive_relaxed_cluster(mapa_shared_cluster(shared_address(answer_empty[slot]), 0));
     if (++slot == kAnswers) slot = 0, slot_parity ^= 1;
     return taken ? static_cast<int>(first_block) / T::kCtas : tiles;
   };
 
   const uint32_t a_tiles = shared_address(ring[0]), b_tiles = a_tiles + T::kA.bytes();  // of stage 0
-  int stage = 0, i = 0;                                                                 // i: of the accumulators
+  int stage = 0, half = 0;  // half: of tensor memory, which accumulator
   uint32_t parity = 0, accumulator_parity = 0;
   if (warp == 0 && elect_sync()) {
     for (int tile = first_tile; tile < tiles; tile = next_tile(tile)) {
-      if (plan.launch_control && rank == 0) {  // ask now for what next_tile will read
-        mbarrier_wait_parity(shared_address(answer_empty[slot]), slot_parity ^ 1);
+      if (plan.launch_control) {  // ask now for what next_tile will read
         const uint32_t full = shared_address(answer_full[slot]);
-        for (int cta = 0; cta < T::kCtas; ++cta) {
-          mbarrier_arrive_expect_tx_cluster(mapa_shared_cluster(full, cta), sizeof answer[slot]);
+        mbarrier_arrive_expect_tx(full, sizeof answer[slot]);
+        if (rank == 0) {
+          mbarrier_wait_parity_relaxed_cluster(shared_address(answer_empty[slot]), slot_parity ^ 1);
+          fence_proxy_async_acquire_shared_cluster();
+          if constexpr (T::kCtas == 1) clusterlaunchcontrol_try_cancel(shared_address(answer[slot]), full);
+          if constexpr (T::kCtas == 2) clusterlaunchcontrol_try_cancel_multicast(shared_address(answer[slot]), full);
         }
-        if constexpr (T::kCtas == 1) clusterlaunchcontrol_try_cancel(shared_address(answer[slot]), full);
-        if constexpr (T::kCtas == 2) clusterlaunchcontrol_try_cancel_multicast(shared_address(answer[slot]), full);
       }
       const TilePlace place = plan.walk.place(tile);
       const int a_row = (place.m * T::kCtas + rank) * kTileM, b_row = place.n * kTileN + rank * T::kBoxN;
@@ -210,15 +211,16 @@ __global__ void __launch_bounds__(kThreads)
   if (warp == 1 && rank == issuer && elect_sync()) {
     constexpr MmaInput kInput = kIn == DType::f16 ? MmaInput::f16 : MmaInput::bf16;
     constexpr InstructionDescriptor kMma{kInput, kInput, MmaAccumulator::f32, kTileM * T::kCtaGroup, kTileN};
-    constexpr uint16_t kHalves = kOperands == Operands::pair ? T::kAll : 1;  // where the MMA writes
+    constexpr uint16_t kMmaCtas = kOperands == Operands::pair ? T::kAll : 1;  // those that an MMA is for
     const uint64_t a_descriptor =
         tcgen05_smem_descriptor(a_tiles, T::kA.leading_bytes(), T::kA.stride_bytes(), Swizzle::k128B);
     const uint64_t b_descriptor =
         tcgen05_smem_descriptor(b_tiles, T::kB.leading_bytes(), T::kB.stride_bytes(), Swizzle::k128B);
     for (int tile = first_tile; tile < tiles; tile = next_tile(tile)) {
-      mbarrier_wait_parity(shared_address(accumulator_empty[i]), accumulator_parity ^ 1);  // at once, the first time
+      // Passes at once in the first round.
+      mbarrier_wait_parity_relaxed_cluster(shared_address(accumulator_empty[half]), accumulator_parity ^ 1);
       tcgen05_fence_after_thread_sync();
-      const uint32_t accumulator = accumulators + i * kTileN;
+      const uint32_t accumulator = accumulators + half * kTileN;
       for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
         mbarrier_wait_parity(shared_address(tile_full[stage]), parity);
         tcgen05_fence_after_thread_sync();
@@ -231,8 +233,8 @@ __global__ void __launch_bounds__(kThreads)
         tcgen05_commit_multicast<T::kCtaGroup>(shared_address(tile_empty[stage]), T::kAll);
         if (++stage == plan.stages) stage = 0, parity ^= 1;  // the ring wraps
       }
-      tcgen05_commit_multicast<T::kCtaGroup>(shared_address(accumulator_full[i]), kHalves << issuer);
-      if (++i == plan.accumulators) i = 0, accumulator_parity ^= 1;
+      tcgen05_commit_multicast<T::kCtaGroup>(shared_address(accumulator_full[half]), kMmaCtas << issuer);
+      if (++half == plan.accumulators) half = 0, accumulator_parity ^= 1;
     }
   }
   if (warp >= 2) {
@@ -245,19 +247,20 @@ __global__ void __launch_bounds__(kThreads)
       const TilePlace place = plan.walk.place(tile);
       const int first_row = (place.m * T::kCtas + rank) * kTileM + quarter * 32, first_column = place.n * kTileN;
       const int columns = static_cast<int>(n - first_column < kTileN ? n - first_column : kTileN);
-      const uint32_t accumulator = accumulators + quarter_lane + i * kTileN;
-      const uint32_t empty = mapa_shared_cluster(shared_address(accumulator_empty[i]), issuer);
-      mbarrier_wait_parity(shared_address(accumulator_full[i]), accumulator_parity);
+      const uint32_t accumulator = accumulators + quarter_lane + half * kTileN;
+      const uint32_t empty = mapa_shared_cluster(shared_address(accumulator_empty[half]), issuer);
+      mbarrier_wait_parity_relaxed_cluster(shared_address(accumulator_full[half]), accumulator_parity);
       tcgen05_fence_after_thread_sync();
+      int next = 0;
+      if (threadIdx.x % 32 == 0) next = next_tile(tile);
+      next = __shfl_sync(0xffffffff, next, 0);
       if (plan.direct_stores) {
         store_directly<kOut>(d, m, n, first_row, first_column, columns, accumulator, empty);
       } else {
         store_by_tma<kOut, kTileN>(&d_map, first_row, first_column, columns, accumulator, empty, buffer, other_buffer);
       }
-      if (++i == plan.accumulators) i = 0, accumulator_parity ^= 1;
-      __syncwarp();
-      if (threadIdx.x % 32 == 0) tile = next_tile(tile);
-      tile = __shfl_sync(0xffffffff, tile, 0);
+      if (++half == plan.accumulators) half = 0, accumulator_parity ^= 1;
+      tile = next;
     }
     if (elect_sync()) cp_async_bulk_wait_group_read<0>();  // the buffers must outlive the reading of them
   }

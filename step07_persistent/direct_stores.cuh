@@ -27,7 +27,7 @@ __device__ __forceinline__ void store_directly(void* d, int64_t m, int64_t n, in
     if (column + kColumns >= columns) {
       tcgen05_fence_before_thread_sync();
       __syncwarp();
-      if (elect_sync()) mbarrier_arrive_cluster(accumulator_empty);
+      if (elect_sync()) mbarrier_arrive_relaxed_cluster(accumulator_empty);
     }
     if (row < m) store_row_wide<kOut>(d, row * n + first_column + column, values, columns - column);
   }

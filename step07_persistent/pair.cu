@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(kThreads)
   const int tile_m = pair % m_pairs * kPairCtas + rank;
   const int tile_n = pair / m_pairs;
 
-  barrier_cluster_arrive();  // both CTAs run, before either allocates for the two
+  barrier_cluster_arrive_relaxed();  // both CTAs run, before either allocates for the two
   barrier_cluster_wait();
   if (warp == 0) {
     tcgen05_alloc<2>(shared_address(tmem_address), kTmemColumns);
@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     tcgen05_commit_multicast<2>(shared_address(accumulator_full), kBoth);
   }
-  mbarrier_wait_parity(shared_address(accumulator_full), 0);
+  mbarrier_wait_parity_relaxed_cluster(shared_address(accumulator_full), 0);
   tcgen05_fence_after_thread_sync();
 
   // Thread t holds row t of the tile: lane t of tensor memory, of which each warp reaches its own 32.

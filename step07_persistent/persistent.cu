@@ -62,7 +62,7 @@ __device__ __forceinline__ void store_rows(const CUtensorMap* d_map, int64_t n, 
     if (column + kStoreColumns >= kTileN || first_column + column + kStoreColumns >= n) {
       tcgen05_fence_before_thread_sync();
       __syncwarp();
-      if (elect_sync()) mbarrier_arrive_cluster(accumulator_empty);
+      if (elect_sync()) mbarrier_arrive_relaxed_cluster(accumulator_empty);
     }
     write_swizzled_row<kOut>(buffer, threadIdx.x % 32, values);
     fence_proxy_async_shared_cta();  // what this thread wrote is there for TMA to read
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(kThreads)
   const int tiles = m_pairs * static_cast<int>((n + kTileN - 1) / kTileN);
   const int pair = static_cast<int>(blockIdx.x) / kPairCtas, pairs = static_cast<int>(gridDim.x) / kPairCtas;
 
-  barrier_cluster_arrive();  // both CTAs run, before either allocates for the two
+  barrier_cluster_arrive_relaxed();  // both CTAs run, before either allocates for the two
   barrier_cluster_wait();
   if (warp == 0) {
     tcgen05_alloc<2>(shared_address(tmem_address), kTmemColumns);
@@ -159,7 +159,8 @@ __global__ void __launch_bounds__(kThreads)
     const uint64_t b_descriptor =
         tcgen05_smem_descriptor(b_tiles, kBTile.leading_bytes(), kBTile.stride_bytes(), Swizzle::k128B);
     for (int tile = pair; tile < tiles; tile += pairs) {
-      mbarrier_wait_parity(shared_address(accumulator_empty), accumulator_parity ^ 1);  // at once for the first tile
+      // Passes at once for the first tile.
+      mbarrier_wait_parity_relaxed_cluster(shared_address(accumulator_empty), accumulator_parity ^ 1);
       tcgen05_fence_after_thread_sync();
       for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
         mbarrier_wait_parity(shared_address(tile_full[stage]), parity);
@@ -185,7 +186,7 @@ __global__ void __launch_bounds__(kThreads)
     uint8_t *buffer = store_buffer[0][quarter], *other_buffer = store_buffer[1][quarter];
     for (int tile = pair; tile < tiles; tile += pairs) {
       const int tile_m = tile % m_pairs * kPairCtas + rank, tile_n = tile / m_pairs;
-      mbarrier_wait_parity(shared_address(accumulator_full), accumulator_parity);
+      mbarrier_wait_parity_relaxed_cluster(shared_address(accumulator_full), accumulator_parity);
       tcgen05_fence_after_thread_sync();
       store_rows<kOut>(&d_map, n, tile_m * kTileM + quarter * 32, tile_n * kTileN, warp_accumulator, empty, buffer,
                        other_buffer);

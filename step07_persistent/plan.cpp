@@ -153,7 +153,7 @@ int64_t rows_of_wave(const TileWalk& walk, int tile_m, int tile_n, int wave) {
 }
 
 int best_walk(const TileWalk& tiles, int tile_m, int tile_n, int64_t operand_bytes, const Device& device) {
-  if (operand_bytes <= device.l2_bytes) return 1;
+  if (operand_bytes <= device.l2_bytes / 2) return 1;
   int best = 1;
   int64_t fewest = std::numeric_limits<int64_t>::max();
   for (int group = 1; group <= kMaxWalk; group *= 2) {
@@ -166,7 +166,8 @@ int best_walk(const TileWalk& tiles, int tile_m, int tile_n, int64_t operand_byt
 Plan make_plan(const Settings& settings, int64_t m, int64_t n, int64_t k, const Device& device) {
   Plan plan{};
   plan.operands = settings.operands;
-  plan.tile_n = settings.tile_n ? settings.tile_n : best_tile_n(settings.operands, m, n, device.clusters);
+  const int most = settings.clusters ? settings.clusters : device.clusters;
+  plan.tile_n = settings.tile_n ? settings.tile_n : best_tile_n(settings.operands, m, n, most);
   const int fit = stages_that_fit(plan.operands, plan.tile_n, settings.direct_stores);
   if (settings.stages > fit) {
     throw UserError(fmt::format("stages={}: {} fit beside {} where a tile is {} columns wide; leave it out for as many",
@@ -175,14 +176,20 @@ Plan make_plan(const Settings& settings, int64_t m, int64_t n, int64_t k, const 
   }
   const int tile_m = kTileM * ctas_of(plan.operands);
   plan.walk = {static_cast<int>(tiles_of(m, tile_m)), static_cast<int>(tiles_of(n, plan.tile_n)), settings.walk};
-  if (!settings.walk) plan.walk.group = best_walk(plan.walk, tile_m, plan.tile_n, (m + n) * k * 2, device);
+  // With fewer clusters the same number of waves, if the last one is not full.
+  const bool one_each = !settings.persistent || settings.launch_control;
+  const int64_t all = plan.walk.tiles(), rounds = tiles_of(all, most);
+  plan.clusters = static_cast<int>(one_each            ? all
+                                   : settings.clusters ? std::min<int64_t>(most, all)
+                                                       : tiles_of(all, rounds));
+  if (!settings.walk) {
+    plan.walk.group =
+        best_walk(plan.walk, tile_m, plan.tile_n, (m + n) * k * 2, {std::min(most, plan.clusters), device.l2_bytes});
+  }
   plan.stages = settings.stages ? settings.stages : fit;
   plan.accumulators = settings.accumulators;
   plan.launch_control = settings.launch_control;
   plan.direct_stores = settings.direct_stores;
-  const bool one_each = !settings.persistent || settings.launch_control;
-  const int most = settings.clusters ? settings.clusters : device.clusters;
-  plan.clusters = one_each ? plan.walk.tiles() : std::min(most, plan.walk.tiles());
   return plan;
 }
 

@@ -26,6 +26,12 @@ __device__ __forceinline__ void barrier_cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
 
+/// The same without ordering memory: says no more than that the thread has come this far. Whole warps. PTX ISA:
+/// barrier.cluster.arrive.
+__device__ __forceinline__ void barrier_cluster_arrive_relaxed() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+
 /// Waits, with acquire semantics, until all threads of the cluster have arrived. Whole warps. PTX ISA:
 /// barrier.cluster.wait.
 __device__ __forceinline__ void barrier_cluster_wait() {

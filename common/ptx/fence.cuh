@@ -23,6 +23,19 @@ __device__ __forceinline__ void fence_proxy_async_shared_cta() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+/// Half of such a fence: the calling thread's earlier generic accesses to its CTA's shared memory come before the async
+/// accesses of a thread of the cluster that is told by a relaxed signal, and executes the other half.
+/// PTX ISA: membar/fence, fence.proxy.async::generic.release.
+__device__ __forceinline__ void fence_proxy_async_release_shared_cta() {
+  asm volatile("fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;" ::: "memory");
+}
+
+/// The other half: the calling thread's later async accesses to shared memory of the cluster come after the generic
+/// ones before those fences. PTX ISA: membar/fence, fence.proxy.async::generic.acquire.
+__device__ __forceinline__ void fence_proxy_async_acquire_shared_cluster() {
+  asm volatile("fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;" ::: "memory");
+}
+
 /// The same for global memory only: ordinary stores to global memory before a TMA load of it.
 /// PTX ISA: membar/fence, fence.proxy.async.
 __device__ __forceinline__ void fence_proxy_async_global() {

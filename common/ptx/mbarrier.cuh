@@ -52,6 +52,13 @@ __device__ __forceinline__ void mbarrier_arrive_cluster(uint32_t barrier) {
   asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
+/// The same without ordering memory: for tensor memory, which tcgen05 fences order, and for what other fences do. With
+/// release, this would be a fence that waits for all of the thread's stores. PTX ISA: mbarrier.arrive; tcgen05 memory
+/// consistency model, canonical synchronization patterns.
+__device__ __forceinline__ void mbarrier_arrive_relaxed_cluster(uint32_t barrier) {
+  asm volatile("mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
 /// Adds `bytes` to what the current phase still expects, then arrives once, as one step. At most 2^20 - 1 bytes may be
 /// outstanding. PTX ISA: mbarrier.arrive.expect_tx.
 __device__ __forceinline__ void mbarrier_arrive_expect_tx(uint32_t barrier, uint32_t bytes) {
@@ -105,22 +112,49 @@ __device__ __forceinline__ bool mbarrier_try_wait_parity_cluster(uint32_t barrie
   return done != 0;
 }
 
+/// The counterpart of mbarrier_arrive_relaxed_cluster: when true, the arrivals have come, from whichever CTA of the
+/// cluster, and fences say what else is known. PTX ISA: mbarrier.try_wait.
+__device__ __forceinline__ bool mbarrier_try_wait_parity_relaxed_cluster(uint32_t barrier, uint32_t parity) {
+  uint32_t done;
+  asm volatile(
+      "{ .reg .pred p; mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+      : "=r"(done)
+      : "r"(barrier), "r"(parity)
+      : "memory");
+  return done != 0;
+}
+
+/// Tries until the phase of the given parity is over. For the functions below, which say what is known then.
+template <bool (*kTry)(uint32_t barrier, uint32_t parity)>
+__device__ __forceinline__ void mbarrier_keep_trying(uint32_t barrier, uint32_t parity, const char* file, uint32_t line,
+                                                     const char* function) {
+  if constexpr (kGuardWaits) {
+    for (uint32_t tries = 0; !kTry(barrier, parity); ++tries) {
+      if (tries == kGuardedTries) {
+        __assertfail("the phase this line waits for never ended", file, line, function, sizeof(char));
+      }
+    }
+  } else {
+    while (!kTry(barrier, parity)) {
+    }
+  }
+}
+
 /// Blocks until the phase of the given parity is over; on return, what the completing arrivals and bulk copies wrote is
 /// visible. A waiter may lag by one phase at most: two phases on, the parity looks the same again. `file` and `line`
 /// are the caller's, for guarded builds. PTX ISA: mbarrier.try_wait.
 __device__ __forceinline__ void mbarrier_wait_parity(uint32_t barrier, uint32_t parity,
                                                      const char* file = __builtin_FILE(),
                                                      uint32_t line = __builtin_LINE()) {
-  if constexpr (kGuardWaits) {
-    for (uint32_t tries = 0; !mbarrier_try_wait_parity(barrier, parity); ++tries) {
-      if (tries == kGuardedTries) {
-        __assertfail("the phase this line waits for never ended", file, line, "mbarrier_wait_parity", sizeof(char));
-      }
-    }
-  } else {
-    while (!mbarrier_try_wait_parity(barrier, parity)) {
-    }
-  }
+  mbarrier_keep_trying<mbarrier_try_wait_parity>(barrier, parity, file, line, "mbarrier_wait_parity");
+}
+
+/// The same for arrivals that may be other CTAs', and are relaxed: only they are known to have come.
+__device__ __forceinline__ void mbarrier_wait_parity_relaxed_cluster(uint32_t barrier, uint32_t parity,
+                                                                     const char* file = __builtin_FILE(),
+                                                                     uint32_t line = __builtin_LINE()) {
+  mbarrier_keep_trying<mbarrier_try_wait_parity_relaxed_cluster>(barrier, parity, file, line,
+                                                                 "mbarrier_wait_parity_relaxed_cluster");
 }
 
 }  // namespace ladder
