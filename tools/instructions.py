@@ -10,8 +10,14 @@ WORDS = {
     "UTCHMMA": "`tcgen05.mma` of 16-bit inputs: the descriptors of A and B (`gdesc`, two uniform registers each), the "
                "accumulator (the first `tmem`), the instruction descriptor (`idesc`, 0x8400010). The predicate at the end is "
                "*accumulate*: `UP0` was computed, `UPT` is always true",
+    "UTCHMMA.2CTA": "`tcgen05.mma` of 16-bit inputs for a pair: the descriptors of A and B (`gdesc`, two uniform registers each), "
+                    "at which both CTAs read their own shared memory, the accumulator (the first `tmem`), whose columns are the "
+                    "same in both, the instruction descriptor (`idesc`). The predicate at the end is *accumulate*: `UP0` was "
+                    "computed, `UPT` is always true",
     "UTCBAR": "`tcgen05.commit`: arrives at an mbarrier when the MMAs before it are complete",
     "UTCBAR.MULTICAST": "`tcgen05.commit` to several CTAs: arrives at the same mbarrier in each CTA of a mask, the last register",
+    "UTCBAR.2CTA.MULTICAST": "`tcgen05.commit` of a pair's MMAs: arrives at the same mbarrier in each CTA of a mask, the last "
+                             "register",
     "UTMALDG": "a TMA load. Its first register begins a row of uniform ones, shared address, mbarrier and coordinates; the "
                "second holds the address of the tensor map",
     "SYNCS.ARRIVE": "`mbarrier.arrive.expect_tx`, of the bytes in the last register",
@@ -24,6 +30,7 @@ WORDS = {
     "S2UR": "reads the CTA's rank in its cluster, the upper 8 bits of a shared address that other CTAs can use",
     "UMOV": "a constant, or a copy, in a uniform register: upper words of descriptors, the instruction descriptor",
     "ULEA": "shifts and adds: rank << 24 (0x18) plus an offset, plus stage << 3: the address of a barrier",
+    "ULEA.HI": "shifts and adds: bytes to descriptor units of 16 (>> 4), and the step along K",
     "LEA": "shifts and adds: rank << 24 (0x18) plus an offset: the address of a barrier",
     "UIADD3": "adds: steps along K, addresses of tiles and maps",
     "UIADD3.64": "adds 64 bits: the step to this stage, and to this K, to a descriptor",
@@ -35,7 +42,8 @@ WORDS = {
     "IMAD.IADD": "an addition, made by the multiplier",
     "VIADD": "adds: one more K tile, the next stage, addresses of barriers",
     "SHF": "shifts: the parity to bit 31, bytes to descriptor units of 16 (>> 4), the sign for an upper half",
-    "USHF": "shifts: bytes to descriptor units of 16 (>> 4), the sign for an upper half, K tiles to columns of 8",
+    "USHF": "shifts: bytes to descriptor units of 16 (>> 4), the sign for an upper half",
+    "USHF.L": "shifts to the left: K tiles to columns of 8, the number of a stage to its bytes or to descriptor units of 16",
     "LOP3": "XOR: turns the parity over",
     "ULOP3": "AND: the 16 bits of the mask",
     "SEL": "chooses: does the stage go back to 0, and does the parity turn over",

@@ -14,7 +14,10 @@ from tools import build, toolkit
 from tools.terminal import Parser, Refusal, note, say
 
 RECORD = build.ROOT / "tests" / "machine_code" / "recorded.json"
-DTYPES = ["f16", "bf16", "f32"]  # common/harness/dtype.h
+ENUMERATORS = {"DType": ["f16", "bf16", "f32"],             # common/harness/dtype.h
+               "Operands": ["alone", "multicast", "pair"]}  # step07_persistent/plan.h
+DTYPES = ENUMERATORS["DType"]
+SHOWN = {"step07_persistent": "step07_persistent<pair, 256"}  # of a rung's several kernels, the one to show
 
 LINE = re.compile(r"^\s+/\*([0-9a-f]+)\*/\s+(?:(@!?U?P\w+)\s+)?(\S.*?)\s*;")
 MMA, COMMIT = "UTCHMMA", "UTCBAR"
@@ -94,18 +97,19 @@ def parsed(code, usage):
 
 
 def readable(mangled):
-    """The name in the source, with its template arguments: those that are types of elements, and numbers."""
+    """The name in the source, with its template arguments: enumerators by their names, others as numbers."""
     # An Itanium name: _Z, length and name, I, the arguments, E. A literal is L, its type, its value, E; a type that was
-    # there before is S1_ and the like.
+    # there before, always that of elements, is S1_ and the like.
     found = re.match(r"_Z(\d+)", mangled)
     begin = found.end()
     end = begin + int(found[1])
     name, rest = mangled[begin:end], mangled[end:]
     if not rest.startswith("I"):
         return name
-    # What is no type of elements (an int, an enumeration of the kernel's) is shown as its number.
-    values = re.findall(r"L(N6ladder5DTypeE|S\d*_|[ijb]|\d+[A-Za-z_]+)(\d+)E", rest.split("EEv")[0] + "E")
-    return f"{name}<{', '.join(DTYPES[int(value)] if type[0] in 'NS' else value for type, value in values)}>"
+    literals = re.findall(r"L(N6ladder5DTypeE|S\d*_|[ijb]|\d+[A-Za-z_]+)(\d+)E", rest.split("EEv")[0] + "E")
+    types = ["DType" if type[0] in "NS" else type.lstrip("0123456789") for type, _ in literals]
+    words = [ENUMERATORS[type][int(value)] if type in ENUMERATORS else value for type, (_, value) in zip(types, literals)]
+    return f"{name}<{', '.join(words)}>"
 
 
 def compiler(executable):
@@ -150,11 +154,24 @@ def between_mmas(stage):
     return [each for each in stage[:last] if each.base != MMA]
 
 
-def main_loop(rung, dtypes="f16, f16"):
-    """The instructions that a page shows: from a stage's first MMA to the next stage's."""
-    kernel = next((each for each in kernels(build.rung(rung)) if each.name.endswith(f"<{dtypes}>")), None)
-    if kernel is None:
+def chosen(rung, dtypes="f16, f16", part=""):
+    """The kernel of a rung for these types, the only one with `part` in its name."""
+    executable = build.rung(rung)
+    part = part or SHOWN.get(executable.name, "")
+    there = [each for each in kernels(executable) if each.name.endswith((f"<{dtypes}>", f" {dtypes}>"))]
+    if not there:
         raise Refusal(f"{rung} has no kernel for <{dtypes}>: f16 or bf16 in, and out the same or f32.")
+    found = [each for each in there if part in each.name]
+    if len(found) != 1:
+        names = ", ".join(re.sub(f"(, |<){dtypes}>", lambda end: "" if end[1] == "<" else ">", each.name) for each in found or there)
+        raise Refusal(f"'{part}' is in the names of {len(found)} kernels of {rung}; say more of one: {names}." if found else
+                      f"'{part}' is in the name of no kernel of {rung}; there are {names}.")
+    return found[0]
+
+
+def main_loop(rung, dtypes="f16, f16", part=""):
+    """The instructions that a page shows: from a stage's first MMA to the next stage's."""
+    kernel = chosen(rung, dtypes, part)
     loop = steady_loop(kernel)
     if not loop:
         raise Refusal(f"{kernel.name} has no loop with an MMA in it; --whole shows all of it.")
@@ -186,6 +203,8 @@ def command(arguments):
     parser.add_argument("rung", nargs="?", metavar="stepNN")
     parser.add_argument("--dtype", default="f16", choices=DTYPES[:2])
     parser.add_argument("--out-dtype", choices=DTYPES)
+    parser.add_argument("--kernel", default="", metavar="PART",
+                        help="of its name, where a rung has several: step07_pair; or 'alone, 128' for step07_persistent<alone, 128>")
     parser.add_argument("--whole", action="store_true", help="the whole kernel, in the order in which it lies in memory")
     parser.add_argument("--record", action="store_true",
                         help="of all rungs: write registers, shared memory and length of the loop to "
@@ -200,11 +219,8 @@ def command(arguments):
         return 0
     dtypes = f"{options.dtype}, {options.out_dtype or options.dtype}"
     if options.whole:
-        lines = [str(each) for kernel in kernels(build.rung(options.rung)) if kernel.name.endswith(f"<{dtypes}>")
-                 for each in kernel.instructions]
-        if not lines:
-            raise Refusal(f"{options.rung} has no kernel for <{dtypes}>: f16 or bf16 in, and out the same or f32.")
+        instructions = chosen(options.rung, dtypes, options.kernel).instructions
     else:
-        lines = [str(each) for each in main_loop(options.rung, dtypes)]
-    say("\n".join(lines))
+        instructions = main_loop(options.rung, dtypes, options.kernel)
+    say("\n".join(map(str, instructions)))
     return 0

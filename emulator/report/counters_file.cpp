@@ -41,6 +41,7 @@ void append_counters(const std::string& path, const Grid& grid) {
                                  {"ctas", counters.ctas},
                                  {"clusters", counters.clusters},
                                  {"most_resident_ctas", counters.most_resident_ctas},
+                                 {"dynamic_shared_bytes", grid.config.dynamic_shared_bytes},
                                  {"virtual_cycles", counters.last_clock},
                                  {"most_loads_in_flight", counters.most_loads_in_flight},
                                  {"most_bytes_in_flight", counters.most_bytes_in_flight},

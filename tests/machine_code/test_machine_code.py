@@ -17,25 +17,38 @@ from tools.terminal import Refusal, note  # noqa: E402
 
 CANNOT_RUN = 77
 
-# Instructions of the tensor core, of tensor memory, TMA, mbarriers and clusters. A kernel has those of its rung, and no
-# others.
-FAMILIES = re.compile(r"UTC|UTM|LDTM|STTM|UBLK|SYNCS|UCGABAR|ELECT")
-EVERYWHERE = {"ELECT", "UTCHMMA", "UTCBAR", "UTMACCTL.PF", "UTCATOMSWS.FIND_AND_SET.ALIGN", "UTCATOMSWS.AND", "SYNCS.EXCH.64",
-              "SYNCS.ARRIVE.TRANS64", "SYNCS.PHASECHK.TRANS64.TRYWAIT"}
-CORE_MATRICES = EVERYWHERE | {"UTMALDG.3D"}
+# Instructions of the tensor core, of tensor memory, TMA, mbarriers, clusters and their launch control, and the widest
+# stores. A kernel has those of its rung, and no others.
+FAMILIES = re.compile(r"UTC|UTM|LDTM|STTM|UBLK|SYNCS|STAS|UCGABAR|ELECT|UGETNEXTWORKID|STG.*256")
+EVERYWHERE = {"ELECT", "UTMACCTL.PF", "UTCATOMSWS.AND", "SYNCS.EXCH.64", "SYNCS.ARRIVE.TRANS64", "SYNCS.PHASECHK.TRANS64.TRYWAIT"}
+OWN_MMA = EVERYWHERE | {"UTCHMMA", "UTCATOMSWS.FIND_AND_SET.ALIGN"}
+CORE_MATRICES = OWN_MMA | {"UTCBAR", "UTMALDG.3D", "LDTM.x32"}
 STORES = {"UTMASTG.2D", "UTMACMDFLUSH"}
-CLUSTER = {"UTMALDG.2D.MULTICAST", "UTCBAR.MULTICAST", "UCGABAR_ARV", "UCGABAR_WAIT"}
+DIRECT_STORES = {"LDTM.x32", "STG.E.ENL2.256"}
+CLUSTER = {"UTCBAR.MULTICAST", "UCGABAR_ARV", "UCGABAR_WAIT"}
+ARRIVE_ELSEWHERE = {"SYNCS.ARRIVE.TRANS64.RED", "SYNCS.ARRIVE.TRANS64.RED.A1T0"}  # the second without expecting bytes
+# To allocate for a pair, one CTA sends the other what it got (STAS), and each waits for the other's answer.
+PAIR = EVERYWHERE | STORES | ARRIVE_ELSEWHERE | {
+    "UTCHMMA.2CTA", "UTCBAR.2CTA.MULTICAST", "UTMALDG.2D.2CTA", "UTCATOMSWS.2CTA.FIND_AND_SET.ALIGN", "STAS",
+    "SYNCS.PHASECHK.TRANS64", "UCGABAR_ARV", "UCGABAR_WAIT"}
+ALONE = OWN_MMA | STORES | CLUSTER | ARRIVE_ELSEWHERE | DIRECT_STORES | {"UTMALDG.2D"}
 BELONGS = {
-    "step00_single_mma": CORE_MATRICES | {"LDTM.x32"},
-    "step01_kloop": CORE_MATRICES | {"LDTM.x32"},
-    "step02_pipeline": CORE_MATRICES | {"LDTM.x32"},
-    "step03_warpspec": CORE_MATRICES | {"LDTM.x32"},
-    "step04_swizzle": EVERYWHERE | {"UTMALDG.2D", "LDTM.x32"},
-    "step05_epilogue": EVERYWHERE | STORES | {"UTMALDG.2D", "LDTM.x32", "LDTM.x64"},
-    "step06_multicast": EVERYWHERE | STORES | CLUSTER,
+    "step00_single_mma": CORE_MATRICES,
+    "step01_kloop": CORE_MATRICES,
+    "step02_pipeline": CORE_MATRICES,
+    "step03_warpspec": CORE_MATRICES,
+    "step04_swizzle": OWN_MMA | {"UTCBAR", "UTMALDG.2D", "LDTM.x32"},
+    "step05_epilogue": OWN_MMA | STORES | DIRECT_STORES | {"UTCBAR", "UTMALDG.2D", "LDTM.x64"},
+    "step06_multicast": OWN_MMA | STORES | CLUSTER | {"UTCBAR", "UTMALDG.2D.MULTICAST"},
+    "step07_pair": PAIR,
+    "step07_persistent_grid": PAIR,
+    "step07_persistent pair": PAIR | DIRECT_STORES | {"UGETNEXTWORKID.BROADCAST"},
+    "step07_persistent multicast": ALONE | {"UTMALDG.2D.MULTICAST", "UGETNEXTWORKID.BROADCAST"},
+    "step07_persistent alone": ALONE | {"UGETNEXTWORKID.SELFCAST"},
 }
-# 128 bytes of a row of D at a time: so many accumulators.
-LOADS_OF_A_STRIPE = {"f16": {"LDTM.x64"}, "bf16": {"LDTM.x64"}, "f32": {"LDTM.x32"}}
+# The kernels of a rung that has others than one of its own name, as far as their types of elements.
+KERNELS = {"step07_persistent": ["step07_pair<", "step07_persistent_grid<", *(
+    f"step07_persistent<{operands}, {tile_n}, " for operands in ("alone", "multicast", "pair") for tile_n in (128, 224, 256))]}
 
 MMAS_PER_STAGE = {"step01_kloop": 1, "step02_pipeline": 1, "step03_warpspec": 1}  # from step04 on: 4
 
@@ -46,18 +59,24 @@ NOT_BETWEEN_MMAS = [
 ]
 
 
+def key(kernel):
+    """In BELONGS: the kernel's name and, where it has one, its first argument before the types."""
+    name, *arguments = re.findall(r"\w+", kernel.name)
+    return " ".join([name, *arguments[:-2][:1]])
+
+
 def belongs(kernel):
-    rung, dtypes = kernel.name.rstrip(">").split("<")
-    return BELONGS[rung] | (LOADS_OF_A_STRIPE[dtypes.split(", ")[1]] if rung == "step06_multicast" else set())
+    known = BELONGS[key(kernel)]
+    if not known >= STORES:
+        return known
+    # 128 bytes of a row of D at a time, so many accumulators; or 64 bytes, where 128 do not divide a tile's row.
+    _, *arguments = re.findall(r"\w+", kernel.name)
+    return known | {"LDTM.x32" if arguments[-1] == "f32" or "224" in arguments else "LDTM.x64"}
 
 
 def faults(kernel, recorded=None):
     """Sentences on what is wrong with a kernel. `recorded`: its numbers, if they are to be compared."""
-    found = []
-    opcodes = {each.opcode for each in kernel.instructions}
-    there = {opcode for opcode in opcodes if FAMILIES.match(opcode)}
-    found += [f"no {opcode}" for opcode in sorted(belongs(kernel) - there)]
-    found += [f"{opcode}, which is not of this rung" for opcode in sorted(there - belongs(kernel))]
+    found = faults_of_opcodes(kernel)
     found += [f"local memory: {each}" for each in kernel.instructions if each.base in ("LDL", "STL")]
     if kernel.stack_bytes or kernel.local_bytes:
         found.append(f"{kernel.stack_bytes} bytes of stack and {kernel.local_bytes} of local memory")
@@ -67,6 +86,12 @@ def faults(kernel, recorded=None):
         now = sass.numbers(kernel)
         found += [f"{name}: {now[name]}, recorded {recorded.get(name)}" for name in now if now[name] != recorded.get(name)]
     return found
+
+
+def faults_of_opcodes(kernel):
+    there, known = {opcode for opcode in {each.opcode for each in kernel.instructions} if FAMILIES.match(opcode)}, belongs(kernel)
+    return [f"no {opcode}" for opcode in sorted(known - there)] + \
+           [f"{opcode}, which is not of this rung" for opcode in sorted(there - known)]
 
 
 def faults_of_loop(kernel, loop):
@@ -107,9 +132,11 @@ class MachineCode(unittest.TestCase):
                 self.assertEqual([], faults(kernel, self.record["kernels"].get(kernel.name, {}) if same else None))
 
     def test_all_types(self):
-        types = ["<bf16, bf16>", "<bf16, f32>", "<f16, f16>", "<f16, f32>"]
-        self.assertEqual([kernel.name for kernel in self.kernels], [rung + each for rung in build.rungs() for each in types])
-        self.assertEqual(sorted(BELONGS), build.rungs())
+        types = ["bf16, bf16>", "bf16, f32>", "f16, f16>", "f16, f32>"]
+        self.assertEqual([kernel.name for kernel in self.kernels],
+                         [name for rung in build.rungs()
+                          for name in sorted(head + each for head in KERNELS.get(rung, [f"{rung}<"]) for each in types)])
+        self.assertEqual(set(BELONGS), {key(kernel) for kernel in self.kernels})
 
     def test_record_names_what_there_is(self):
         self.assertEqual(sorted(self.record["kernels"]), sorted(kernel.name for kernel in self.kernels))
@@ -139,7 +166,8 @@ class MachineCode(unittest.TestCase):
         return kernel.with_instructions(code)
 
     def test_between_mmas(self):
-        for name in ("step04_swizzle<f16, f16>", "step05_epilogue<bf16, f32>", "step06_multicast<f16, f32>"):
+        for name in ("step04_swizzle<f16, f16>", "step05_epilogue<bf16, f32>", "step06_multicast<f16, f32>", "step07_pair<f16, f16>",
+                     "step07_persistent<pair, 256, bf16, f32>"):
             for text, what in [("R2UR UR5, R6", "R2UR UR5, R6 moves a value to a uniform register"),
                                ("R2UR.OR UR5, R6", "moves a value to a uniform register"),
                                ("BRA 0x20", "BRA 0x20 is control flow"), ("BSSY B1, 0x20", "is control flow"),
@@ -200,10 +228,16 @@ class MachineCode(unittest.TestCase):
         for kernel in self.kernels:
             for opcode in belongs(kernel):
                 rest = [each for each in kernel.instructions if each.opcode != opcode]
-                self.assertIn(f"no {opcode}", faults(kernel.with_instructions(rest)))
+                self.assertEqual([f"no {opcode}"], faults_of_opcodes(kernel.with_instructions(rest)))
         for name, opcode in [("step03_warpspec<f16, f16>", "UTMALDG.2D"), ("step05_epilogue<f16, f16>", "UTMALDG.2D.MULTICAST"),
                              ("step04_swizzle<f16, f16>", "UTMASTG.2D"), ("step06_multicast<f16, f32>", "LDTM.x64"),
-                             ("step06_multicast<f16, f16>", "UTCHMMA.2CTA")]:
+                             ("step06_multicast<f16, f16>", "UTCHMMA.2CTA"), ("step07_pair<f16, f16>", "UTCHMMA"),
+                             ("step07_pair<f16, f16>", "UGETNEXTWORKID.BROADCAST"), ("step07_pair<f16, f32>", "LDTM.x64"),
+                             ("step07_persistent_grid<f16, f32>", "STG.E.ENL2.256"),
+                             ("step07_persistent<alone, 256, f16, f32>", "UTMALDG.2D.MULTICAST"),
+                             ("step07_persistent<multicast, 128, f16, f32>", "UTCBAR.2CTA.MULTICAST"),
+                             ("step07_persistent<alone, 128, f16, f32>", "STAS"),
+                             ("step07_persistent<pair, 224, f16, f16>", "LDTM.x64")]:
             kernel = self.kernel(name)
             more = [Instruction(8, "", f"{opcode} [UR4]"), *kernel.instructions]
             self.assertIn(f"{opcode}, which is not of this rung", faults(kernel.with_instructions(more)))
@@ -225,6 +259,17 @@ class Command(unittest.TestCase):
         addresses = [int(line.split()[0], 16) for line in lines]
         self.assertEqual(addresses[branch + 1:], list(range(addresses[branch + 1], addresses[0], 16)))
 
+    def test_one_of_several_kernels(self):
+        """Where nothing is said, the pair's with the widest tile."""
+        known = {kernel.name: kernel for kernel in sass.kernels(build.rung("step07"))}
+        loop = sass.stages(sass.steady_loop(known["step07_persistent<pair, 256, f16, f16>"]))[0]
+        done = self.ladder("step07")
+        self.assertEqual((done.returncode, done.stdout.splitlines()), (0, [str(each) for each in loop]), done.stderr)
+        done = self.ladder("step07", "--kernel", "alone, 128", "--dtype", "bf16", "--whole")
+        whole = known["step07_persistent<alone, 128, bf16, bf16>"].instructions
+        self.assertEqual((done.returncode, done.stdout.splitlines()), (0, [str(each) for each in whole]), done.stderr)
+        self.assertEqual(sass.chosen("step07", "f16, f32", "grid").name, "step07_persistent_grid<f16, f32>")
+
     def test_whole(self):
         done = self.ladder("step00", "--whole")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -235,6 +280,10 @@ class Command(unittest.TestCase):
         for arguments, words in [((), "Name a rung"), (("step04", "--record"), "Name a rung"),
                                  (("step00",), "no loop with an MMA in it; --whole"),
                                  (("step04", "--dtype", "f16", "--out-dtype", "bf16"), "no kernel for <f16, bf16>"),
+                                 (("step07", "--kernel", "octet"), "'octet' is in the name of no kernel of step07; there are step07_pair, "),
+                                 (("step07", "--kernel", "pair, "), "'pair, ' is in the names of 3 kernels of step07; say more of "
+                                                                    "one: step07_persistent<pair, 128>, "),
+                                 (("step04", "--kernel", "step03"), "there are step04_swizzle."),
                                  (("step99",), "no such rung")]:
             done = self.ladder(*arguments)
             self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
@@ -276,7 +325,9 @@ class Reading(unittest.TestCase):
 
     def test_names(self):
         for mangled, name in [("_Z14step04_swizzleILN6ladder5DTypeE1ELS1_2EEv14CUtensorMap_stS2_Pvlli", "step04_swizzle<bf16, f32>"),
-                              ("_Z5studyIL4Part3ELi64ELb1ELN6ladder5DTypeE0EEvPv", "study<3, 64, 1, f16>"), ("_Z5plainPf", "plain")]:
+                              ("_Z5studyIL4Part3ELi64ELb1ELN6ladder5DTypeE0EEvPv", "study<3, 64, 1, f16>"), ("_Z5plainPf", "plain"),
+                              ("_Z17step07_persistentIL8Operands2ELi128ELN6ladder5DTypeE0ELS2_1EEv14CUtensorMap_stS3_S3_Pvlli4Plan",
+                               "step07_persistent<pair, 128, f16, bf16>")]:
             self.assertEqual(sass.readable(mangled), name)
 
 
