@@ -1,9 +1,10 @@
-"""`ladder exercise stepNN`: the rung before, with a TODO where each line of this lesson goes; and whether they are done.
+"""`ladder exercise stepNN`: the step before, with a TODO where each line of this lesson goes; and whether they are done.
 
 The checks are of two kinds. The results: every shape, variant and schedule, bit for bit those of the rung. And the work:
-boxes, rows, MMAs, commits and what is in flight, by warp; for without them the rung before would pass.
+CTAs, boxes, rows, MMAs, commits and what is in flight, by warp; for without them the step before would pass.
 """
 
+import itertools
 import json
 import shlex
 import subprocess
@@ -15,7 +16,8 @@ from tools.terminal import Parser, Progress, Refusal, note, plural, say
 FOLDER = build.ROOT / "exercises"
 SHAPES = ((128, 256, 64), (128, 256, 640), (300, 520, 1000), (1, 8, 8), (257, 264, 72), (512, 768, 384))
 SCHEDULES = ("earliest", "latest", "random:1", "random:2")
-COUNTED = (384, 768, 640)  # where the work is counted: tiles that no cluster divides
+# Where the work is counted: tiles that no cluster divides, and more of them than an emulated B200 holds at once.
+COUNTED = ((384, 768, 640), (2560, 2304, 64))
 WORK = {"tma_loads": "TMA loads", "tma_box_rows": "rows of their boxes", "tma_stores": "TMA stores",
         "bytes_from_global": "bytes from global memory", "bytes_into_shared": "bytes TMA wrote to shared memory", "mmas": "MMAs",
         "commits": "commits"}
@@ -27,62 +29,66 @@ def shown(path):
 
 
 class Exercise:
-    def __init__(self, rung, folder):
-        self.rung, self.before = rung, lesson.predecessor(rung)
+    def __init__(self, step, folder):
+        self.step, self.before, self.name = step, lesson.predecessor(step), step.kernel
         if not self.before:
-            raise Refusal(f"{rung} is where the ladder begins; the first exercise is the rung after it.")
-        self.source = folder / rung / "blackwell.cu"
-        self.program = build.FOLDER / "exercises" / rung
+            raise Refusal(f"{self.name} is where the ladder begins; the first exercise is the rung after it.")
+        self.source = folder / step.path
+        self.program = build.FOLDER / "exercises" / self.name
 
     def write(self):
         if self.source.exists():
-            raise Refusal(f"{shown(self.source)} is there already. `./ladder exercise {self.rung[:6]} --check` checks it; to "
+            raise Refusal(f"{shown(self.source)} is there already. `./ladder exercise {self.step.short} --check` checks it; to "
                           "start again, delete it.")
         try:
             self.source.parent.mkdir(parents=True, exist_ok=True)
-            self.source.write_text(lesson.exercise(self.before, self.rung))
+            self.source.write_text(lesson.exercise(self.step))
         except OSError as error:
             raise Refusal(f"{shown(self.source)}: {error.strerror}.") from None
-        count = sum(block.number > 0 for block in lesson.blocks(self.before, self.rung))
-        short = self.rung[:6]
-        say(f"Wrote {shown(self.source)}: {self.before} under the name of {self.rung}, with {count} TODOs. The page is "
-            f"docs/{self.rung}.md.\n"
-            f"    ./ladder exercise {short} --check     builds it and says how far it is\n"
-            f"    ./ladder exercise {short} --hint 3    shows the rung's lines for TODO 3")
+        count = sum(block.number > 0 for block in lesson.blocks(self.step))
+        say(f"Wrote {shown(self.source)}: {self.before.kernel} under the name of {self.name}, with {count} TODOs. The page is "
+            f"docs/{self.step.rung}.md.\n"
+            f"    ./ladder exercise {self.step.short} --check     builds it and says how far it is\n"
+            f"    ./ladder exercise {self.step.short} --hint 3    shows the rung's lines for TODO 3")
 
     def hint(self, number):
-        todo = [block for block in lesson.blocks(self.before, self.rung) if block.number]
+        todo = [block for block in lesson.blocks(self.step) if block.number]
         if not 1 <= number <= len(todo):
-            raise Refusal(f"--hint {number}: the TODOs of {self.rung} are 1 to {len(todo)}.")
+            raise Refusal(f"--hint {number}: the TODOs of {self.name} are 1 to {len(todo)}.")
         block = todo[number - 1]
         say("\n".join([f"-{line}" for line in block.old] + [f"+{line}" for line in block.new]))
 
     def compile(self):
         """Builds the reader's file with the rung's own flags and the rest of its sources. False: the compiler refuses."""
-        original = build.ROOT / self.rung / "blackwell.cu"
-        object_file = f"CMakeFiles/{self.rung}.dir/{self.rung}/blackwell.cu.o"
+        rung, original = self.step.rung, build.ROOT / self.step.path
+        object_file = f"CMakeFiles/{rung}.dir/{self.step.path}.o"
         entries = json.loads((build.FOLDER / "compile_commands.json").read_text())
         compiler = next(shlex.split(entry["command"]) for entry in entries
                         if entry["file"] == str(original) and object_file in entry["command"])
-        linker = build.link_command(self.rung)
+        linker = build.link_command(rung)
         self.program.parent.mkdir(exist_ok=True)
         ours = str(self.program.with_suffix(".o"))
         # A warning is none of our business before the reader is done.
-        swap = {str(original): str(self.source), object_file: ours, f"bin/{self.rung}": str(self.program)}
+        swap = {str(original): str(self.source), object_file: ours, f"bin/{rung}": str(self.program)}
         for command in (compiler, linker):
             words = [swap.get(word, word) for word in command if not word.startswith("-Werror")]
             if subprocess.run(words, cwd=build.FOLDER, stdin=subprocess.DEVNULL).returncode:
                 return False
         return True
 
+    def variants(self):
+        """Those of the rung that run this step's kernel: in a chain the one of its name; of the last step, all that are left."""
+        names, chain = variants(self.step.rung), lesson.CHAINS.get(self.step.rung, ())
+        return [self.step.file] if self.step.file in names else [name for name in names if name not in chain]
+
     def cases(self):
-        first, *others = variants(self.rung)
+        first, *others = self.variants()
         for shape in SHAPES:
             for schedule in SCHEDULES:
-                yield Case(self.rung, *shape, dtype="bf16" if shape[0] % 2 else "f16", schedule=schedule)
+                yield Case(self.step.rung, *shape, dtype="bf16" if shape[0] % 2 else "f16", variant=first, schedule=schedule)
         for variant in others:
             for schedule in SCHEDULES:
-                yield Case(self.rung, *SHAPES[2], variant=variant, schedule=schedule)
+                yield Case(self.step.rung, *SHAPES[2], variant=variant, schedule=schedule)
 
     def wrong_result(self):
         """What is wrong with the first run that goes wrong, or None."""
@@ -91,7 +97,7 @@ class Exercise:
         try:
             for case in cases:
                 ours = execute(case, program=self.program, timeout=60)
-                again = case.command_line().replace(f"./ladder run {self.rung}", str(shown(self.program)))
+                again = case.command_line().replace(f"./ladder run {self.step.rung}", str(shown(self.program)))
                 if not ours.good or ours.text:
                     verdict = "A run ends well, but not without a remark:" if ours.good else "A run goes wrong."
                     return f"{verdict}\n{ours.text.strip()}\nAgain: {again}"
@@ -99,23 +105,28 @@ class Exercise:
                 if inputs not in bits:
                     bits[inputs] = execute(inputs, check=False).report["d_hash"]
                 if ours.report["d_hash"] != bits[inputs]:
-                    return f"D is within bounds, but its bits are not those of {self.rung}. Again: {again}"
+                    return f"D is within bounds, but its bits are not those of {self.name}. Again: {again}"
                 progress.step()
         finally:
             progress.end()
         return None
 
     def other_work(self):
-        """Where what was done differs from what the rung does: lines of a table."""
-        case = Case(self.rung, *COUNTED, schedule="latest")
-        ours, theirs = (execute(case, check=False, program=program).counters for program in (self.program, None))
-        found = [(f"{name}, warp {warp}", a[key], b[key]) for warp, (a, b) in enumerate(zip(ours["by_warp"], theirs["by_warp"]))
-                 for key, name in WORK.items() if a[key] != b[key]]
-        return found + [(name, ours[key], theirs[key]) for key, name in IN_FLIGHT.items() if ours[key] < theirs[key]]
+        """The first run where what was done differs from what the rung does, and how: lines of a table. Or None."""
+        for shape, variant in itertools.product(COUNTED, self.variants()):
+            case = Case(self.step.rung, *shape, variant=variant, schedule="latest")
+            ours, theirs = (execute(case, check=False, program=program).counters for program in (self.program, None))
+            found = [("CTAs", ours["ctas"], theirs["ctas"])] if ours["ctas"] != theirs["ctas"] else []
+            found += [(f"{name}, warp {warp}", a[key], b[key]) for warp, (a, b) in enumerate(zip(ours["by_warp"], theirs["by_warp"]))
+                      for key, name in WORK.items() if a[key] != b[key]]
+            found += [(name, ours[key], theirs[key]) for key, name in IN_FLIGHT.items() if ours[key] < theirs[key]]
+            if found:
+                return case, found
+        return None
 
     def check(self):
         if not self.source.is_file():
-            raise Refusal(f"{shown(self.source)} does not exist; `./ladder exercise {self.rung[:6]}` writes it.")
+            raise Refusal(f"{shown(self.source)} does not exist; `./ladder exercise {self.step.short}` writes it.")
         left = self.source.read_text().count("// TODO ")
         remaining = f"{plural(left, 'TODO')} left. " if left else ""
         if not self.compile():
@@ -127,25 +138,30 @@ class Exercise:
             return 1
         different = self.other_work()
         if different:
-            note(f"{remaining}Every result is right, under every schedule; but it does not do what {self.rung} does:\n")
-            note(f"{'at ' + 'x'.join(map(str, COUNTED)):<44}{'yours':>14}{self.rung:>20}")
-            for name, a, b in different:
-                note(f"{name:<44}{a:>14,}{b:>20,}")
+            case, lines = different
+            note(f"{remaining}Every result is right, under every schedule; but it does not do what {self.name} does:\n")
+            note(f"{f'at {case.shape}, variant {case.variant}':<44}{'yours':>14}{self.name:>24}")
+            for name, a, b in lines:
+                note(f"{name:<44}{a:>14,}{b:>24,}")
             return 1
-        say(f"{remaining}Right: {plural(len(list(self.cases())), 'run')}, each with the bits of {self.rung}, and the same work.")
+        say(f"{remaining}Right: {plural(len(list(self.cases())), 'run')}, each with the bits of {self.name}, and the same work.")
         return 0
 
 
 def command(arguments):
     parser = Parser(prog="ladder exercise", description=__doc__.split("\n")[0])
-    parser.add_argument("rung", metavar="stepNN")
+    parser.add_argument("step", metavar="stepNN", help="a rung; or where it has several steps, one of them: step07:pair")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--check", action="store_true", help="build it, run it, compare it with the rung")
     what.add_argument("--hint", type=int, metavar="N", help="the rung's lines for TODO N")
     parser.add_argument("--folder", type=lambda text: build.Path(text).absolute(), default=FOLDER,
                         help="where exercises lie (default: exercises/)")
     options = parser.parse_args(arguments)
-    exercise = Exercise(build.named(options.rung), options.folder)
+    step = lesson.named(options.step)
+    if step.rung in lesson.CHAINS and ":" not in options.step:
+        each = ", ".join(step.short for step in lesson.steps() if step.rung == lesson.named(options.step).rung)
+        raise Refusal(f"{step.rung} is several steps, and each is an exercise: {each}.")
+    exercise = Exercise(step, options.folder)
     if options.hint is not None:
         return exercise.hint(options.hint) or 0
     if not options.check:

@@ -5,7 +5,8 @@ A page asks for it with a comment, and the fenced block, the table or the image 
     <!-- report: step01_kloop, parity never flipped, latest -->        ``` a mutant of tests/mutants/catalogue.py and
                                                                        a schedule; `..., checked` says what the hazard
                                                                        rules find, too; `..., N lines` stops after so many
-    <!-- diff: step01_kloop step02_pipeline -->                        ```diff of the two blackwell.cu
+    <!-- diff: step01_kloop step02_pipeline -->                        ```diff of the two blackwell.cu; of another kernel's file:
+                                                                       `step07:pair`
     <!-- counters: step01_kloop step02_pipeline, 512x512x512 -->       | what they counted; also `step02_pipeline:stages-8`
     <!-- layout: 128B, 128x64, 9 lines -->                             ``` the swizzle, rows and K of a tile, and how much
                                                                        of it, in lines of 128 bytes; `..., 4 lines
@@ -13,13 +14,16 @@ A page asks for it with a comment, and the fenced block, the table or the image 
     <!-- orders: f16, 1024 -->                                         | what other orders of summing do to the bits: type, K
     <!-- timeline: step03_warpspec, 128x256x160, random:1 -->          ![ the rung's picture, as `ladder trace` draws it, in
                                                                        pictures/ beside the page; `..., VARIANT` is another's
-    <!-- loop: step04_swizzle -->                                      ``` machine code from a stage's first MMA to the next
+    <!-- loop: step04_swizzle -->                                      ``` machine code from a stage's first MMA to the next; of a
+                                                                       rung's other kernels: `step07_persistent, step07_pair`
     <!-- instructions: step04_swizzle -->                              | what each of its instructions is for
     <!-- walk: 8192x8192x8192, 1 8 32 -->                              ![ D in tiles, by the wave that computes them, for tile
                                                                        rows to a group
     <!-- waves: 4096x4096x4096 256x8192x8192 -->                       ![ how full the waves are, for each tile width
     <!-- plans: NAME=4096x4096x4096 -->                                | what step07 plans for shapes
     <!-- walks: 8192x8192x8192, 1=848 8=785.6 -->                      | what a wave needs, beside times that are given
+    <!-- resources: step06 step07:pair step07:tile-n=256 -->           | rungs, each perhaps with a variant: registers, shared and
+                                                                       tensor memory, stages, length of the main loop
     <!-- study: 128x256x512 -->                                        | what step04's study moves, by configuration
     <!-- rules: all -->, <!-- rules: faults -->                        | the hazard rules; what ends a launch
     <!-- check: step03_warpspec, no wait for tile_empty -->            inside a table's cell: what `ladder check` says
@@ -35,7 +39,7 @@ import re
 import subprocess
 import sys
 
-from tools import build, instructions, plan_picture, sass, toolkit, trace_picture
+from tools import build, instructions, lesson, plan_picture, sass, toolkit, trace_picture
 from tools.check import SCHEDULES
 from tools.rung import SHOWN_SCHEDULE, Case, execute, rung_and_variant
 from tools.terminal import Refusal, note
@@ -138,15 +142,15 @@ def rules(asked):
 
 
 def difference(asked):
-    """Two rungs: what becomes of the first's blackwell.cu in the second. Its name and blanks do not count as changes."""
-    words = re.fullmatch(r"(\w+) (\w+)", asked)
+    """Two steps: what becomes of the first's kernel file in the second. The kernel's name and blanks do not count as changes."""
+    words = re.fullmatch(r"([\w:]+) ([\w:]+)", asked)
     if not words:
         raise Refusal(f"<!-- diff: {asked} -->: expected two rungs.")
-    names = [build.named(name) for name in words.groups()]
-    texts = [(build.ROOT / name / "blackwell.cu").read_text().split("\n") for name in names]
-    words = [["".join(line.replace(name, "").split()) for line in text] for name, text in zip(names, texts)]
+    steps = [lesson.named(name) for name in words.groups()]
+    texts = [step.lines() for step in steps]
+    words = [["".join(line.replace(step.kernel, "").split()) for line in text] for step, text in zip(steps, texts)]
     hunks = difflib.SequenceMatcher(None, *words, autojunk=False).get_grouped_opcodes(1)
-    lines = [f"--- {names[0]}/blackwell.cu", f"+++ {names[1]}/blackwell.cu"]
+    lines = [f"--- {steps[0].path}", f"+++ {steps[1].path}"]
     for hunk in hunks:
         a, b, c, d = hunk[0][1], hunk[-1][2], hunk[0][3], hunk[-1][4]
         lines.append(f"@@ -{a + 1},{b - a} +{c + 1},{d - c} @@")
@@ -252,18 +256,23 @@ class Pictures:
 
 
 class MachineCode:
-    """A rung: its main loop, as a listing or explained. Where this machine cannot make the listing that is there, it stays."""
+    """A rung[, part of a kernel's name]: its main loop, as a listing or explained. Rungs, each perhaps with a variant: what
+    they need of an SM. Where this machine cannot make what is there, it stays."""
 
     def __init__(self):
         self.why_not = None  # a sentence; unknown before the first is asked for
 
-    def asked(self, rung, show):
-        rung = build.named(rung)
+    def possible(self, rung):
         if self.why_not is None:
             self.why_not = self.obstacle(rung)
             if self.why_not:
-                note(f"Listings of machine code stay as they are: {self.why_not}")
-        return None if self.why_not else show(sass.main_loop(rung))
+                note(f"Machine code's listings and tables stay as they are: {self.why_not}")
+        return not self.why_not
+
+    def main_loop(self, asked, show):
+        rung, _, part = asked.partition(", ")
+        rung = build.named(rung)
+        return show(sass.main_loop(sass.chosen(rung, part=part))) if self.possible(rung) else None
 
     @staticmethod
     def obstacle(rung):
@@ -274,13 +283,45 @@ class MachineCode:
         here, recorded = sass.compiler(build.rung(rung)), json.loads(sass.RECORD.read_text())["compiler"]
         return "" if here == recorded else f"they are by the compiler {recorded}, and the one here is {here}."
 
-    def loop(self, rung):
-        return self.asked(rung, lambda loop: fenced(map(str, loop)))
+    def loop(self, asked):
+        return self.main_loop(asked, lambda loop: fenced(map(str, loop)))
 
-    def instructions(self, rung):
+    def instructions(self, asked):
         rows = [("instruction", "times", "what it is for"), ("---", "---:", "---")]
-        return self.asked(rung, lambda loop: "".join(table_row(*each) + "\n" for each in rows + [
+        return self.main_loop(asked, lambda loop: "".join(table_row(*each) + "\n" for each in rows + [
             (f"`{name}`", str(count), words) for name, count, words in instructions.explained(loop)]))
+
+    def resources(self, asked):
+        wanted = [rung_and_variant(each) for each in asked.split()]
+        if not wanted:
+            raise Refusal("<!-- resources: -->: expected rungs, each perhaps with a variant.")
+        if not self.possible(wanted[0][0]):
+            return None
+        table = [resources(rung, variant) for rung, variant in wanted]
+        lines = [table_row("kernel", *table[0]), table_row("---", *["---:"] * len(table[0]))]
+        return "\n".join(lines + [table_row(f"{rung} {variant}".strip(), *[f"{number:,}" for number in row.values()])
+                                  for (rung, variant), row in zip(wanted, table)]) + "\n"
+
+
+def resources(rung, variant):
+    """What a variant of a rung needs of an SM: by its machine code, and by a run of one tile and one K tile."""
+    case = Case(rung, 128, 128, 16, variant=variant, out_dtype="f16")
+    outcome = execute(case, trace=True)
+    if not outcome.good:
+        raise Refusal(f"{rung} {variant}: ended with exit status {outcome.status}. {outcome.text.strip()}")
+    there, name = {kernel.name: kernel for kernel in sass.kernels(build.rung(rung))}, sass.readable(outcome.counters["mangled"])
+    kernel, trace = there[name], outcome.trace.decode()
+    loop = sass.main_loop(kernel)
+    columns = max(int(each, 16) for each in re.findall(r" tmem_alloc \S+ (\S+)", trace))
+    return {"registers, 16-bit D": kernel.registers,
+            "registers, f32 D": there[name.replace("f16>", "f32>")].registers,
+            "static shared bytes": kernel.shared_bytes,
+            "dynamic shared bytes": outcome.counters["dynamic_shared_bytes"],
+            "bytes a stage": outcome.counters["total"]["bytes_into_shared"] // outcome.counters["ctas"],
+            "stages": len(set(re.findall(r"^barrier \S+ (tile_full\S*)", trace, re.MULTILINE))),
+            "columns of tensor memory": columns,
+            "instructions per K tile": len(loop),
+            "MMAs per K tile": sum(each.base == sass.MMA for each in loop)}
 
 
 def study(asked):

@@ -12,7 +12,8 @@ from tools.page_blocks import MachineCode, Museum, Pictures, Reports, counters, 
 from tools.terminal import Parser, Refusal, note, say
 
 DOCS = build.ROOT / "docs"
-ASKED = re.compile(r"^<!-- (report|diff|counters|layout|orders|timeline|loop|instructions|study|museum|rules|walk|waves|walks|plans): (.*?) -->\n", re.MULTILINE)
+ASKED = re.compile(r"^<!-- (report|diff|counters|layout|orders|timeline|loop|instructions|resources|study|museum|rules|walk|waves|walks|plans): (.*?) -->\n",
+                   re.MULTILINE)
 BLOCK = re.compile(r"\n?(?:```\w*\n(?:.*?\n)??```\n|(?:\|[^\n]*\n)+|!\[[^\n]*\n|(?:(?!<!-- )[^\n]*\n)*?<!-- end -->\n)", re.DOTALL)
 CELL = re.compile(r"(?<=\| )(<!-- check: (.*?) -->)[^|\n]*(?= \|$)", re.MULTILINE)
 
@@ -51,8 +52,8 @@ def command(arguments):
     build.build(quiet=True, target="pages")
     reports, machine_code = Reports(), MachineCode()
     kinds = {"report": reports, "diff": difference, "counters": counters, "layout": layout, "orders": orders, "study": study,
-             "loop": machine_code.loop, "instructions": machine_code.instructions, "museum": Museum(), "rules": rules,
-             "check": reports.check, "walks": plan_picture.walks, "plans": plan_picture.plans}
+             "loop": machine_code.loop, "instructions": machine_code.instructions, "resources": machine_code.resources,
+             "museum": Museum(), "rules": rules, "check": reports.check, "walks": plan_picture.walks, "plans": plan_picture.plans}
     stale = []
     try:
         for page in options.pages or sorted(DOCS.glob("*.md")):

@@ -4,6 +4,7 @@ The loop is shown in the order in which it runs: the MMAs, the branch back, then
 only a failed wait reaches lies elsewhere and is left out.
 """
 
+import functools
 import json
 import re
 import subprocess
@@ -61,6 +62,7 @@ class Kernel:
         return replace(self, instructions=tuple(instructions))
 
 
+@functools.lru_cache(maxsize=None)
 def kernels(executable):
     """The kernels in the executable's machine code."""
     tools = toolkit.disassembler()
@@ -169,9 +171,8 @@ def chosen(rung, dtypes="f16, f16", part=""):
     return found[0]
 
 
-def main_loop(rung, dtypes="f16, f16", part=""):
+def main_loop(kernel):
     """The instructions that a page shows: from a stage's first MMA to the next stage's."""
-    kernel = chosen(rung, dtypes, part)
     loop = steady_loop(kernel)
     if not loop:
         raise Refusal(f"{kernel.name} has no loop with an MMA in it; --whole shows all of it.")
@@ -218,9 +219,6 @@ def command(arguments):
         note(f"Wrote {RECORD.relative_to(build.ROOT)}.")
         return 0
     dtypes = f"{options.dtype}, {options.out_dtype or options.dtype}"
-    if options.whole:
-        instructions = chosen(options.rung, dtypes, options.kernel).instructions
-    else:
-        instructions = main_loop(options.rung, dtypes, options.kernel)
-    say("\n".join(map(str, instructions)))
+    kernel = chosen(options.rung, dtypes, options.kernel)
+    say("\n".join(map(str, kernel.instructions if options.whole else main_loop(kernel))))
     return 0

@@ -1,5 +1,6 @@
 """What the pages quote of the rungs and of the emulator is what they say now."""
 
+import json
 import re
 import tempfile
 import unittest
@@ -14,6 +15,7 @@ REPORT = "<!-- report: step01_kloop, parity never flipped, latest, 3 lines -->"
 DIFF = "<!-- diff: step01_kloop step02_pipeline -->"
 LOOP = "<!-- loop: step04_swizzle -->"
 INSTRUCTIONS = "<!-- instructions: step04_swizzle -->"
+RESOURCES = "<!-- resources: step04 step05:wide-stores step07:pair step07:cta-group=1,tile-n=224 step07:tile-n=256,stores=direct -->"
 STUDY = "<!-- study: 128x256x64 -->"
 LAYOUT = "<!-- layout: 128B, 128x64, 3 lines -->"
 TIMELINE = "<!-- timeline: step03_warpspec, 128x256x64, random:2, stages-2 -->"
@@ -124,6 +126,20 @@ class Blocks(Refusals):
         self.assertEqual(self.renewed("<!-- diff: step01_kloop step01_kloop -->", "```diff\nold\n```\n"),
                          ["```diff", "--- step01_kloop/blackwell.cu", "+++ step01_kloop/blackwell.cu", "```", ""])
 
+    def test_diffs_along_a_rung_of_several_steps(self):
+        lines = self.renewed("<!-- diff: step06 step07:pair -->", "```diff\n```\n")
+        self.assertEqual(lines[1:3], ["--- step06_multicast/blackwell.cu", "+++ step07_persistent/pair.cu"])
+        self.assertIn("+    tcgen05_dealloc<2>(accumulator, kTmemColumns);", lines)
+        lines = self.renewed("<!-- diff: step07:pair step07:persistent -->", "```diff\n```\n")
+        self.assertEqual(lines[1:3], ["--- step07_persistent/pair.cu", "+++ step07_persistent/persistent.cu"])
+        # Within a loop more, the same line of the kernel; under another name, the same kernel.
+        moved = "mbarrier_wait_parity(shared_address(tile_full[stage]), parity);"
+        for file, indent in (("pair", 6), ("persistent", 8)):
+            self.assertIn(f"\n{' ' * indent}{moved}\n", (ROOT / "step07_persistent" / f"{file}.cu").read_text())
+        self.assertFalse([line for line in lines if line[:1] in "+-" and (moved in line or line.endswith("_grid<kIn, kOut>,"))])
+        lines = self.renewed("<!-- diff: step07:persistent step07 -->", "```diff\n```\n")
+        self.assertEqual(lines[1:3], ["--- step07_persistent/persistent.cu", "+++ step07_persistent/blackwell.cu"])
+
     def test_counters(self):
         lines = self.renewed(COUNTERS, "| old |\n| --- |\n")
         self.assertEqual(lines[0], "| 128x256x64, schedule random:1 | step01_kloop | step02_pipeline |")
@@ -137,6 +153,11 @@ class Blocks(Refusals):
                                    "step06_multicast 2x2-alone |")
         self.assertIn("| bytes read from global memory | 196,608 | 163,840 | 196,608 |", lines)  # A once for two CTAs
         self.assertIn("| TMA stores | 0 | 128 | 128 |", lines)
+
+    def test_counters_of_settings(self):
+        lines = self.renewed("<!-- counters: step07:cta-group=1,tile-n=256 step07:tile-n=256, 256x256x64 -->", "| old |\n| --- |\n")
+        self.assertEqual(lines[0], "| 256x256x64, schedule random:1 | step07_persistent cta-group=1,tile-n=256 | step07_persistent tile-n=256 |")
+        self.assertIn("| bytes read from global memory | 98,304 | 65,536 |", lines)  # B once for each CTA, or for both
 
     def test_a_study(self):
         lines = self.renewed(STUDY, "| old |\n")
@@ -216,6 +237,10 @@ class Blocks(Refusals):
                 (REPORT.replace("latest", "later"), "expected a rung, a mutant's name, a schedule"),
                 (DIFF.replace("step02_pipeline", "step02_pipe"), "step02_pipe: no such rung; there are step00_single_mma, "),
                 (DIFF.replace("step02_pipeline ", ""), "expected two rungs"),
+                (DIFF.replace("step02_pipeline", "step07:trio"), "step07:trio: no such step; step07_persistent has pair, persistent, blackwell."),
+                (DIFF.replace("step02_pipeline", "step02:pair"), "step02:pair: no such step; step02_pipeline has blackwell."),
+                (RESOURCES.replace("step04", "step99"), "step99: no such rung"),
+                ("<!-- resources:  -->", "expected rungs, each perhaps with a variant"),
                 (COUNTERS.replace("step01_kloop", "step99"), "step99: no such rung"),
                 (COUNTERS.replace("x64", ""), "expected two rungs or more and a shape"),
                 (COUNTERS.replace("step01_kloop ", ""), "expected two rungs or more and a shape"),
@@ -252,12 +277,15 @@ class MachineCode(unittest.TestCase):
         self.machine_code = pages.MachineCode()
 
     def kinds(self):
-        return {"loop": self.machine_code.loop, "instructions": self.machine_code.instructions}
+        return {"loop": self.machine_code.loop, "instructions": self.machine_code.instructions, "resources": self.machine_code.resources}
 
-    def test_a_listing_and_its_words(self):
+    def possible(self):
         why_not = self.machine_code.obstacle("step04_swizzle")
         if why_not:
             self.skipTest(why_not)
+
+    def test_a_listing_and_its_words(self):
+        self.possible()
         lines = pages.renewed(f"{LOOP}\n```\nold\n```\n", self.kinds()).split("\n")
         self.assertEqual((lines[1], lines[-2:]), ("```", ["```", ""]))
         code = [line[4:].split() for line in lines[2:-2]]
@@ -269,9 +297,42 @@ class MachineCode(unittest.TestCase):
         for opcode in opcodes:
             self.assertTrue([row for row in table if opcode.startswith(re.match(r"\| `(.*?)`|", row)[1] or "-")], opcode)
 
+    def test_a_listing_of_one_of_several_kernels(self):
+        self.possible()
+        texts = [pages.renewed(f"<!-- {kind}: step07_persistent{part} -->\n| old |\n", self.kinds())
+                 for part in ("", ", step07_pair", ", alone, 128") for kind in ("loop", "instructions")]
+        self.assertEqual([re.findall(r"UTC\w+[.\w]*", text)[:5] for text in texts[::2]],
+                         [["UTCHMMA.2CTA"] * 4 + ["UTCBAR.2CTA.MULTICAST"]] * 2 + [["UTCHMMA"] * 4 + ["UTCBAR.MULTICAST"]])
+        self.assertNotEqual(texts[0].split("\n")[1:], texts[2].split("\n")[1:])
+        self.assertEqual([re.findall(r"^\| `(UTC\S+)` \| 4 \|", text, re.MULTILINE) for text in texts[1::2]],
+                         [["UTCHMMA.2CTA"]] * 2 + [["UTCHMMA"]])
+        with self.assertRaisesRegex(Refusal, "'octet' is in the name of no kernel of step07_persistent"):
+            pages.renewed("<!-- loop: step07_persistent, octet -->\n| old |\n", self.kinds())
+
+    def test_what_rungs_need(self):
+        self.possible()
+        lines = pages.renewed(f"{RESOURCES}\n| old |\n", self.kinds()).split("\n")
+        recorded = json.loads(sass.RECORD.read_text())["kernels"]
+        self.assertEqual(lines[1], "| kernel | registers, 16-bit D | registers, f32 D | static shared bytes | dynamic shared bytes | "
+                                   "bytes a stage | stages | columns of tensor memory | instructions per K tile | MMAs per K tile |")
+        for line, label, kernel, dynamic, stage, stages, columns in zip(
+                lines[3:], ("step04_swizzle", "step05_epilogue wide-stores", "step07_persistent pair", "step07_persistent cta-group=1,tile-n=224",
+                            "step07_persistent tile-n=256,stores=direct"),
+                ("step04_swizzle<", "step05_epilogue<", "step07_pair<", "step07_persistent<alone, 224, ", "step07_persistent<pair, 256, "),
+                ("196,608", "196,608", "196,608", "212,992", "229,376"),
+                ("49,152", "49,152", "32,768", "45,056", "32,768"), (4, 4, 6, 4, 7), (256, 256, 256, 512, 512)):
+            f16, f32 = recorded[f"{kernel}f16, f16>"], recorded[f"{kernel}f16, f32>"]
+            self.assertEqual(line, f"| {label} | {f16['registers']} | {f32['registers']} | {f16['static_shared_bytes']:,} | {dynamic} | "
+                                   f"{stage} | {stages} | {columns} | {f16['loop_instructions']} | 4 |")
+        self.assertEqual(lines[8:], [""])
+        for rung, part in (("step00", "step00_single_mma<f16, f16> has no loop with an MMA in it"),
+                           ("step02:stages-9", "step02_pipeline stages-9: ended with exit status 2")):
+            with self.assertRaisesRegex(Refusal, part):
+                pages.renewed(f"<!-- resources: {rung} -->\n| old |\n", self.kinds())
+
     def test_without_a_disassembler(self):
         self.machine_code.why_not = "there is none."
-        text = f"{LOOP}\n```\nold\n```\n{INSTRUCTIONS}\n| old |\n"
+        text = f"{LOOP}\n```\nold\n```\n{INSTRUCTIONS}\n| old |\n{RESOURCES}\n| old |\n"
         self.assertEqual(pages.renewed(text, self.kinds()), text)
 
     def test_another_compiler(self):
