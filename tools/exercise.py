@@ -116,9 +116,10 @@ class Exercise:
         for shape, variant in itertools.product(COUNTED, self.variants()):
             case = Case(self.step.rung, *shape, variant=variant, schedule="latest")
             ours, theirs = (execute(case, check=False, program=program).counters for program in (self.program, None))
+            warps = enumerate(zip(ours["by_warp"], theirs["by_warp"]))
             found = [("CTAs", ours["ctas"], theirs["ctas"])] if ours["ctas"] != theirs["ctas"] else []
-            found += [(f"{name}, warp {warp}", a[key], b[key]) for warp, (a, b) in enumerate(zip(ours["by_warp"], theirs["by_warp"]))
-                      for key, name in WORK.items() if a[key] != b[key]]
+            found += [(f"{name}, warp {warp}", a[key], b[key]) for warp, (a, b) in warps for key, name in WORK.items()
+                      if a[key] != b[key]]
             found += [(name, ours[key], theirs[key]) for key, name in IN_FLIGHT.items() if ours[key] < theirs[key]]
             if found:
                 return case, found

@@ -10,10 +10,10 @@ WORDS = {
     "UTCHMMA": "`tcgen05.mma` of 16-bit inputs: the descriptors of A and B (`gdesc`, two uniform registers each), the "
                "accumulator (the first `tmem`), the instruction descriptor (`idesc`, 0x8400010). The predicate at the end is "
                "*accumulate*: `UP0` was computed, `UPT` is always true",
-    "UTCHMMA.2CTA": "`tcgen05.mma` of 16-bit inputs for a pair: the descriptors of A and B (`gdesc`, two uniform registers each), "
-                    "at which both CTAs read their own shared memory, the accumulator (the first `tmem`), whose columns are the "
-                    "same in both, the instruction descriptor (`idesc`). The predicate at the end is *accumulate*: `UP0` was "
-                    "computed, `UPT` is always true",
+    "UTCHMMA.2CTA": "`tcgen05.mma` of 16-bit inputs for a pair: the descriptors of A and B (`gdesc`, two uniform registers "
+                    "each), by which each CTA reads its own shared memory, the accumulator (the first `tmem`), whose columns "
+                    "are the same in both, the instruction descriptor (`idesc`). The predicate at the end is *accumulate*: `UP0` "
+                    "was computed, `UPT` is always true",
     "UTCBAR": "`tcgen05.commit`: arrives at an mbarrier when the MMAs before it are complete",
     "UTCBAR.MULTICAST": "`tcgen05.commit` to several CTAs: arrives at the same mbarrier in each CTA of a mask, the last register",
     "UTCBAR.2CTA.MULTICAST": "`tcgen05.commit` of a pair's MMAs: arrives at the same mbarrier in each CTA of a mask, the last "

@@ -165,7 +165,7 @@ def chosen(rung, dtypes="f16, f16", part=""):
         raise Refusal(f"{rung} has no kernel for <{dtypes}>: f16 or bf16 in, and out the same or f32.")
     found = [each for each in there if part in each.name]
     if len(found) != 1:
-        names = ", ".join(re.sub(f"(, |<){dtypes}>", lambda end: "" if end[1] == "<" else ">", each.name) for each in found or there)
+        names = ", ".join(each.name.replace(f"<{dtypes}>", "").replace(f", {dtypes}>", ">") for each in found or there)
         raise Refusal(f"'{part}' is in the names of {len(found)} kernels of {rung}; say more of one: {names}." if found else
                       f"'{part}' is in the name of no kernel of {rung}; there are {names}.")
     return found[0]
@@ -205,7 +205,7 @@ def command(arguments):
     parser.add_argument("--dtype", default="f16", choices=DTYPES[:2])
     parser.add_argument("--out-dtype", choices=DTYPES)
     parser.add_argument("--kernel", default="", metavar="PART",
-                        help="of its name, where a rung has several: step07_pair; or 'alone, 128' for step07_persistent<alone, 128>")
+                        help="of its name, where a rung has several: step07_pair; 'alone, 128' for step07_persistent<alone, 128>")
     parser.add_argument("--whole", action="store_true", help="the whole kernel, in the order in which it lies in memory")
     parser.add_argument("--record", action="store_true",
                         help="of all rungs: write registers, shared memory and length of the loop to "
