@@ -32,7 +32,8 @@ constexpr int kAnswers = 3;        // of the hardware's scheduler: the producer 
 constexpr int kEpilogueWarps = 4;  // one thread for each row of the tile
 constexpr int kThreads = 192;      // theirs, the producer's warp and the MMAs'
 constexpr int kRowBytes = 128;     // of a row of a tile in shared memory
-constexpr int kBufferBytes = 32 * kRowBytes;
+constexpr int kStripeBytes = 128;  // of a row of D, which go through shared memory at a time
+constexpr int kBufferBytes = 32 * kStripeBytes;
 static_assert(kEpilogueWarps * 32 == kTileM && kThreads == (2 + kEpilogueWarps) * 32);
 
 // What follows from how operands come about and from the width of a tile.
@@ -43,37 +44,37 @@ struct Tile {
   static constexpr int kBoxN = kTileN / kCtas;                           // rows of B that one CTA loads
   static constexpr uint16_t kAll = (1 << kCtas) - 1;                     // a bit for each CTA's rank
   static constexpr uint32_t kTmemColumns = std::bit_ceil(2u * kTileN);   // for both accumulators
-  static constexpr OperandTile kA{Major::k, Swizzle::k128B, AtomOrder::kRowsFirst, 2, kTileM, kTileK};
-  static constexpr OperandTile kB{Major::k, Swizzle::k128B, AtomOrder::kRowsFirst, 2, kTileN / kCtaGroup, kTileK};
-  static constexpr int kStageBytes = kA.bytes() + kB.bytes();
+  static constexpr OperandTile kATile{Major::k, Swizzle::k128B, AtomOrder::kRowsFirst, 2, kTileM, kTileK};
+  static constexpr OperandTile kBTile{Major::k, Swizzle::k128B, AtomOrder::kRowsFirst, 2, kTileN / kCtaGroup, kTileK};
+  static constexpr int kStageBytes = kATile.bytes() + kBTile.bytes();
   static_assert(kStageBytes == stage_bytes(kOperands, kTileN));
   static_assert(kStageBytes % swizzle_period_bytes(Swizzle::k128B) == 0 && kBoxN % 8 == 0);
-  static_assert(kTileK * 2 == kA.span_bytes() && kBoxN <= 256);  // a box: 128-byte rows, at most 256 of them
+  static_assert(kTileK * 2 == kATile.span_bytes() && kBoxN <= 256);  // a box: 128-byte rows, at most 256 of them
   static_assert(kTileN % (16 * kCtaGroup) == 0 && kTileN <= 256 && kTmemColumns <= 512);
 };
 
 // Columns of D that go through shared memory at a time: 128 bytes of each row, or 64 where 128 do not divide a tile.
 template <DType kOut, int kTileN>
-constexpr int kStripe = kRowBytes / static_cast<int>(bytes_of(kOut)) /
-                        (kTileN % (kRowBytes / static_cast<int>(bytes_of(kOut))) == 0 ? 1 : 2);
+constexpr int kStripe = kStripeBytes / static_cast<int>(bytes_of(kOut)) /
+                        (kTileN % (kStripeBytes / static_cast<int>(bytes_of(kOut))) == 0 ? 1 : 2);
 
 // The way out for a warp's 32 rows of the tile, which begin at D's `first_row` and `first_column`: `columns` of tensor
 // memory (`accumulator`), a stripe at a time, through registers into one of two buffers, and from there by TMA. The
 // store of one buffer runs while the other is filled. TMA leaves out what lies outside of D. `accumulator_empty`
 // (shared::cluster address) is signalled as soon as the last columns are in registers.
 template <DType kOut, int kTileN>
-__device__ __forceinline__ void store_by_tma(const CUtensorMap* d_map, int first_row, int first_column, int columns,
-                                             uint32_t accumulator, uint32_t accumulator_empty, uint8_t*& buffer,
-                                             uint8_t*& other_buffer) {
-  constexpr int kColumns = kStripe<kOut, kTileN>;
-  for (int column = 0; column < columns; column += kColumns) {
-    float values[kColumns];
+__device__ __forceinline__ void store_rows(const CUtensorMap* d_map, int first_row, int first_column, int columns,
+                                           uint32_t accumulator, uint32_t accumulator_empty, uint8_t*& buffer,
+                                           uint8_t*& other_buffer) {
+  constexpr int kStoreColumns = kStripe<kOut, kTileN>;
+  for (int column = 0; column < columns; column += kStoreColumns) {
+    float values[kStoreColumns];
     __syncwarp();  // tcgen05.ld is for all lanes together: here they meet again after a wait or a store
     tcgen05_ld_32x32b(values, accumulator + column);
     if (elect_sync()) cp_async_bulk_wait_group_read<1>();  // the store before the last one has read this buffer
     __syncwarp();
     tcgen05_wait_ld();
-    if (column + kColumns >= columns) {
+    if (column + kStoreColumns >= columns) {
       tcgen05_fence_before_thread_sync();
       __syncwarp();
       if (elect_sync()) mbarrier_arrive_relaxed_cluster(accumulator_empty);
@@ -110,6 +111,8 @@ __global__ void __launch_bounds__(kThreads)
                       const __grid_constant__ CUtensorMap d_map, void* d, int64_t m, int64_t n, int k_tiles,
                       const __grid_constant__ Plan plan) {
   using T = Tile<kOperands, kTileN>;
+  constexpr OperandTile kATile = T::kATile, kBTile = T::kBTile;
+  constexpr int kStageBytes = T::kStageBytes;
   alignas(1024) extern __shared__ uint8_t ring[];  // the stages, each a tile of A and one of B; then store buffers
   __shared__ uint64_t tile_full[kMaxStages];
   __shared__ uint64_t tile_empty[kMaxStages];
@@ -156,6 +159,10 @@ __global__ void __launch_bounds__(kThreads)
   tcgen05_fence_after_thread_sync();
   const uint32_t accumulators = tmem_address;
 
+  const uint32_t a_tiles = shared_address(ring[0]), b_tiles = a_tiles + kATile.bytes();  // of stage 0
+  int stage = 0, half = 0;  // half: of tensor memory, which accumulator
+  uint32_t parity = 0, accumulator_parity = 0;
+
   // Which tile comes after `tile`; none, if it is none of D's. One thread of a role asks, and once for each tile. By
   // plan: as many on as there are clusters. On demand: the number of a cluster that has not started, as CTA 0 was told.
   int slot = 0;
@@ -171,9 +178,6 @@ __global__ void __launch_bounds__(kThreads)
     return taken ? static_cast<int>(first_block) / T::kCtas : tiles;
   };
 
-  const uint32_t a_tiles = shared_address(ring[0]), b_tiles = a_tiles + T::kA.bytes();  // of stage 0
-  int stage = 0, half = 0;  // half: of tensor memory, which accumulator
-  uint32_t parity = 0, accumulator_parity = 0;
   if (warp == 0 && elect_sync()) {
     for (int tile = first_tile; tile < tiles; tile = next_tile(tile)) {
       if (plan.launch_control) {  // ask now for what next_tile will read
@@ -190,9 +194,9 @@ __global__ void __launch_bounds__(kThreads)
       const int a_row = (place.m * T::kCtas + rank) * kTileM, b_row = place.n * kTileN + rank * T::kBoxN;
       for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
         mbarrier_wait_parity(shared_address(tile_empty[stage]), parity ^ 1);  // passes at once in the first round
-        if (rank == issuer) mbarrier_arrive_expect_tx(shared_address(tile_full[stage]), T::kCtaGroup * T::kStageBytes);
+        if (rank == issuer) mbarrier_arrive_expect_tx(shared_address(tile_full[stage]), T::kCtaGroup * kStageBytes);
         const uint32_t full = mapa_shared_cluster(shared_address(tile_full[stage]), issuer);
-        const uint32_t a_tile = a_tiles + stage * T::kStageBytes, b_tile = b_tiles + stage * T::kStageBytes;
+        const uint32_t a_tile = a_tiles + stage * kStageBytes, b_tile = b_tiles + stage * kStageBytes;
         cp_async_bulk_tensor_2d_cta_group<T::kCtaGroup>(a_tile, &a_map, full, k_tile * kTileK, a_row);
         if constexpr (kOperands == Operands::multicast) {
           cp_async_bulk_tensor_2d_multicast(b_tile + rank * T::kBoxN * kRowBytes, &b_map, full, k_tile * kTileK, b_row,
@@ -213,9 +217,9 @@ __global__ void __launch_bounds__(kThreads)
     constexpr InstructionDescriptor kMma{kInput, kInput, MmaAccumulator::f32, kTileM * T::kCtaGroup, kTileN};
     constexpr uint16_t kMmaCtas = kOperands == Operands::pair ? T::kAll : 1;  // those that an MMA is for
     const uint64_t a_descriptor =
-        tcgen05_smem_descriptor(a_tiles, T::kA.leading_bytes(), T::kA.stride_bytes(), Swizzle::k128B);
+        tcgen05_smem_descriptor(a_tiles, kATile.leading_bytes(), kATile.stride_bytes(), Swizzle::k128B);
     const uint64_t b_descriptor =
-        tcgen05_smem_descriptor(b_tiles, T::kB.leading_bytes(), T::kB.stride_bytes(), Swizzle::k128B);
+        tcgen05_smem_descriptor(b_tiles, kBTile.leading_bytes(), kBTile.stride_bytes(), Swizzle::k128B);
     for (int tile = first_tile; tile < tiles; tile = next_tile(tile)) {
       // Passes at once in the first round.
       mbarrier_wait_parity_relaxed_cluster(shared_address(accumulator_empty[half]), accumulator_parity ^ 1);
@@ -227,7 +231,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
         for (int k = 0; k < kTileK; k += kMmaK) {
           const bool accumulate = k_tile > 0 || k > 0;  // the first MMA overwrites what tensor memory held before
-          const uint64_t step = (stage * T::kStageBytes + k * 2) >> 4;  // in a descriptor, addresses count 16 bytes
+          const uint64_t step = (stage * kStageBytes + k * 2) >> 4;  // in a descriptor, addresses count 16 bytes
           tcgen05_mma_f16<T::kCtaGroup>(accumulator, a_descriptor + step, b_descriptor + step, kMma.word(), accumulate);
         }
         tcgen05_commit_multicast<T::kCtaGroup>(shared_address(tile_empty[stage]), T::kAll);
@@ -241,7 +245,7 @@ __global__ void __launch_bounds__(kThreads)
     // A warp reaches the 32 lanes of tensor memory that its index modulo 4 names. Its thread t holds row t of them.
     const int quarter = static_cast<int>(warp % 4);
     const uint32_t quarter_lane = quarter * 32 << 16;
-    uint8_t* buffer = ring + plan.stages * T::kStageBytes + quarter * kBufferBytes;
+    uint8_t* buffer = ring + plan.stages * kStageBytes + quarter * kBufferBytes;
     uint8_t* other_buffer = buffer + kEpilogueWarps * kBufferBytes;
     for (int tile = first_tile; tile < tiles;) {
       const TilePlace place = plan.walk.place(tile);
@@ -257,7 +261,7 @@ __global__ void __launch_bounds__(kThreads)
       if (plan.direct_stores) {
         store_directly<kOut>(d, m, n, first_row, first_column, columns, accumulator, empty);
       } else {
-        store_by_tma<kOut, kTileN>(&d_map, first_row, first_column, columns, accumulator, empty, buffer, other_buffer);
+        store_rows<kOut, kTileN>(&d_map, first_row, first_column, columns, accumulator, empty, buffer, other_buffer);
       }
       if (++half == plan.accumulators) half = 0, accumulator_parity ^= 1;
       tile = next;
@@ -276,10 +280,10 @@ __global__ void __launch_bounds__(kThreads)
 
 // The map of a row-major rows x k matrix: one box holds a whole K tile, its rows one after the other. What lies outside
 // the matrix, the end of the last K tile too, is filled with zeros.
-static CUtensorMap operand_map(DType type, const void* base, int64_t rows, int64_t k, uint32_t box_rows) {
+static CUtensorMap operand_map(DType type, const void* base, int64_t rows, int64_t k, uint32_t tile_rows) {
   const uint64_t dims[] = {static_cast<uint64_t>(k), static_cast<uint64_t>(rows)};
   const uint64_t strides_bytes[] = {static_cast<uint64_t>(k) * 2};
-  const uint32_t box[] = {kTileK, box_rows};
+  const uint32_t box[] = {kTileK, tile_rows};
   return make_tensor_map(type, base, dims, strides_bytes, box, CU_TENSOR_MAP_SWIZZLE_128B);
 }
 
