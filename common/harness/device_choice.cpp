@@ -33,8 +33,8 @@ std::string obstacle(const Rung& rung, const GpuProbe& found) {
     return fmt::format("{} has wgmma and {} has code for tcgen05 only", describe(gpu), rung.name);
   }
   if (gpu.driver_version < kNeededDriver) {
-    return fmt::format("the driver of {} knows CUDA {}.{} and this program needs {}.0 (driver 580 or newer for 13.0)",
-                       gpu.name, gpu.driver_version / 1000, gpu.driver_version % 1000 / 10, kNeededDriver / 1000);
+    return fmt::format("the driver of {} knows CUDA {} and this program needs {} (driver 580 or newer for 13.0)",
+                       gpu.name, cuda_version_text(gpu.driver_version), cuda_version_text(kNeededDriver));
   }
   return {};
 }
@@ -50,7 +50,7 @@ DeviceChoice emulate(const Rung& rung, const std::string& chip, std::string note
                     "code for",
                     chip, rung.name));
   }
-  return {.emulated = true, .chip = chip, .family = family, .note = std::move(note)};
+  return {.emulated = true, .chip = chip, .gpu = {}, .family = family, .note = std::move(note)};
 }
 
 }  // namespace
@@ -80,11 +80,30 @@ DeviceChoice choose_device(const Rung& rung, const Options& options, const std::
   if (reason.empty()) {
     return {.emulated = false,
             .chip = {},
+            .gpu = found.gpu,
             .family = is_blackwell(*found.gpu) ? Family::blackwell : Family::hopper,
             .note = {}};
   }
   if (options.on == "gpu") throw UserError(fmt::format("--on gpu: {}; --on b200 emulates a B200", reason));
   return emulate(rung, kDefaultChip, fmt::format("{}: emulating a B200", reason));
+}
+
+nlohmann::ordered_json to_json(const Rung& rung, const DeviceChoice& choice) {
+  nlohmann::ordered_json device = {{"emulated", choice.emulated}};
+  if (choice.gpu) {
+    device["name"] = choice.gpu->name;
+    device["compute_capability"] = fmt::format("{}.{}", choice.gpu->major, choice.gpu->minor);
+    device["cuda_driver"] = cuda_version_text(choice.gpu->driver_version);
+  } else {
+    device["chip"] = choice.chip;
+  }
+  nlohmann::ordered_json variants = nlohmann::ordered_json::array();
+  for (const Variant& variant : variants_of(rung, choice.family)) variants.push_back(variant.name);
+  return {{"rung", rung.name},
+          {"device", device},
+          {"note", choice.note},
+          {"fixed_k", rung.fixed_k != 0 ? nlohmann::ordered_json(rung.fixed_k) : nlohmann::ordered_json()},
+          {"variants", variants}};
 }
 
 }  // namespace ladder

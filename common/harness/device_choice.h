@@ -2,6 +2,8 @@
 // Where a run goes: a GPU, or an emulated chip. Decided from the options, the probe and what the rung has code for.
 
 #include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +17,8 @@ enum class Family { blackwell, hopper };  ///< which of a rung's variants a devi
 
 struct DeviceChoice {
   bool emulated = true;
-  std::string chip;  ///< "b200", when emulated
+  std::string chip;        ///< "b200", when emulated
+  std::optional<Gpu> gpu;  ///< when not
   Family family = Family::blackwell;
   std::string note;  ///< one line for a person: why this is emulated although nobody asked; else empty
 };
@@ -24,6 +27,11 @@ struct DeviceChoice {
 /// matters. Throws UserError where --on asks for what cannot be.
 DeviceChoice choose_device(const Rung& rung, const Options& options, const std::string& wished_chip,
                            const std::function<GpuProbe()>& probe);
+
+/// For --where:
+///   rung, note, fixed_k (null: any K), variants (names, the default first)
+///   device   {emulated, chip} or {emulated, name, compute_capability, cuda_driver}
+nlohmann::ordered_json to_json(const Rung& rung, const DeviceChoice& choice);
 
 /// The variants for a family.
 const std::vector<Variant>& variants_of(const Rung& rung, Family family);

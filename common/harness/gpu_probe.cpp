@@ -40,6 +40,10 @@ Function* find(void* library, const char* name) {
 
 }  // namespace
 
+std::string cuda_version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
 GpuProbe probe_gpu(const std::filesystem::path& emulator_folder) {
   void* library = open_driver(emulator_folder);
   if (library == nullptr) return {std::nullopt, "no NVIDIA driver is installed"};

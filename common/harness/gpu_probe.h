@@ -14,6 +14,9 @@ struct Gpu {
   int driver_version = 0;    ///< of CUDA: 13000 for 13.0
 };
 
+/// "13.0" for 13000.
+std::string cuda_version_text(int version);
+
 struct GpuProbe {
   std::optional<Gpu> gpu;  ///< the first one, which is the one a CUDA program gets
   std::string why_not;     ///< a clause for a person: "no NVIDIA driver is installed"

@@ -99,6 +99,8 @@ void describe_device(RunRecord& record) {
   record.major = properties.major;
   record.minor = properties.minor;
   record.sm_count = properties.multiProcessorCount;
+  check(cudaDriverGetVersion(&record.driver_version), "cudaDriverGetVersion");
+  check(cudaRuntimeGetVersion(&record.runtime_version), "cudaRuntimeGetVersion");
 }
 
 void check_device_memory(const Options& options) {

@@ -26,7 +26,7 @@ namespace {
 /// Every value as typed: conversions are ours, so that every refusal can name the value, the rule and the way out.
 struct Typed {
   std::string m, n, k, shape, dtype, out_dtype, variant, seed, input, a, b, out, on, time_limit;
-  bool round = false, check = false, bench = false, json = false, guard = false;
+  bool round = false, check = false, bench = false, json = false, guard = false, where = false;
 };
 
 template <class Number>
@@ -105,6 +105,8 @@ void declare(CLI::App& app, Typed& typed) {
   flag("--bench", typed.bench, "time repeated launches");
   flag("--json", typed.json, "print one JSON object instead of text");
   flag("--guard", typed.guard, "run the build whose waits are bounded and trap naming their barrier");
+  flag("--where", typed.where,
+       "run nothing: say in JSON on what this would run, and which variants there are for that");
 }
 
 /// The option that was probably meant.
@@ -272,6 +274,7 @@ Options convert(const Typed& typed, const Rung& rung) {
   options.bench = typed.bench;
   options.json = typed.json;
   options.guard = typed.guard;
+  options.where = typed.where;
   options.variant = typed.variant;
   options.a_path = typed.a;
   options.b_path = typed.b;

@@ -32,6 +32,7 @@ struct Options {
   bool bench = false;
   bool json = false;
   bool guard = false;
+  bool where = false;
   std::string on = "auto";  ///< auto, gpu, or the name of an emulated chip
   std::optional<double> time_limit_s;
 };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "common/harness/gpu_probe.h"
+
 namespace ladder {
 namespace {
 
@@ -70,6 +72,7 @@ nlohmann::ordered_json check_json(const std::optional<CheckResult>& check) {
           {"compared", check->compared},
           {"mismatches", check->wrong},
           {"projected", check->projected},
+          {"rounding_only", check->rounding_only},
           {"summary", check->summary},
           {"pattern", check->pattern}};
 }
@@ -96,7 +99,9 @@ nlohmann::ordered_json to_json(const RunRecord& record) {
         {"emulated", record.emulated},
         {"chip", record.emulated ? nlohmann::ordered_json(record.chip) : nlohmann::ordered_json()},
         {"compute_capability", fmt::format("{}.{}", record.major, record.minor)},
-        {"sm_count", record.sm_count}}},
+        {"sm_count", record.sm_count},
+        {"cuda_driver", cuda_version_text(record.driver_version)},
+        {"cuda_runtime", cuda_version_text(record.runtime_version)}}},
       {"d_hash", fmt::format("{:016x}", record.d_hash)},
       {"good", record.good()},
       {"faults", record.faults},

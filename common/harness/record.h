@@ -21,6 +21,7 @@ struct RunRecord {
   bool emulated = true;
   std::string chip;  ///< the emulated chip
   int major = 0, minor = 0, sm_count = 0;
+  int driver_version = 0, runtime_version = 0;  ///< of CUDA: 13000 for 13.0
 
   uint64_t d_hash = 0;
   Scan scan;
@@ -36,11 +37,13 @@ struct RunRecord {
 
 /// One object:
 ///   rung, variant, plan (null where there is nothing to choose), m, n, k, dtype, out_dtype, input, seed
-///   device      {name, emulated, chip (null on a GPU), compute_capability, sm_count}
+///   device      {name, emulated, chip (null on a GPU), compute_capability, sm_count, cuda_driver, cuda_runtime}
 ///   d_hash      16 hexadecimal digits (matrix.h: hash_of)
 ///   good        everything that was looked at is right
 ///   faults      sentences
-///   check       {ran, passed, compared, mismatches, projected, summary, pattern}; passed is null when it did not run
+///   check       {ran, passed, compared, mismatches, projected, rounding_only, summary, pattern}; passed is null when
+///   it
+///               did not run
 ///   seconds     {label, inputs, kernel, check, total}; label says whose time `kernel` is
 ///   benchmark   null, or {label, rounds_s, launches_per_round, median_s, spread_s, tflops (null when emulated)}
 ///   counters    the emulator's counters, or null

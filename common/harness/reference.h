@@ -21,6 +21,8 @@ class ModelReference : public Reference {
   /// Keeps references to both matrices.
   ModelReference(const HostMatrix& a, const HostMatrix& b, DType out) : a_(a), b_(b), out_(out) {}
   uint32_t expected(int64_t row, int64_t col) const override;
+  /// Whether `got` may come from the right products summed by another rule: in another order, or cut elsewhere.
+  bool within_rounding(int64_t row, int64_t col, uint32_t got) const;
 
  private:
   const HostMatrix &a_, &b_;

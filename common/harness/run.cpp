@@ -61,6 +61,10 @@ int run_rung(const Rung& rung, int argc, char** argv) {
       return kGood;
     }
     const Options& options = *line.options;
+    if (options.where) {
+      fmt::print("{}\n", to_json(rung, choose_here(rung, options)).dump(2));
+      return std::fflush(stdout) == 0 ? kGood : complain(rung.name, "the output could not be written", kFailed);
+    }
     const int status = stage == Stage::first ? start_on_device(rung, options, argv,
                                                                [&](const DeviceChoice& choice) {
                                                                  choose_variant(rung, choice.family, options.variant);

@@ -48,12 +48,16 @@ int complain(std::string_view program, const std::string& what, int status) {
   return status;
 }
 
+DeviceChoice choose_here(const Rung& rung, const Options& options) {
+  const char* wished_chip = std::getenv("LADDER_CHIP");
+  return choose_device(rung, options, wished_chip == nullptr ? "" : wished_chip,
+                       [] { return probe_gpu(emulator_folder().value_or("")); });
+}
+
 int start_on_device(const Rung& rung, const Options& options, char** argv,
                     const std::function<void(const DeviceChoice&)>& before) {
   const auto emulator = emulator_folder();
-  const char* wished_chip = std::getenv("LADDER_CHIP");
-  const DeviceChoice choice = choose_device(rung, options, wished_chip == nullptr ? "" : wished_chip,
-                                            [&] { return probe_gpu(emulator.value_or("")); });
+  const DeviceChoice choice = choose_here(rung, options);
   before(choice);
   const std::filesystem::path program = executable_to_start(options.guard);
   const double limit_s = options.time_limit_s.value_or(kDefaultTimeLimitSeconds);

@@ -1,12 +1,16 @@
 // The checks must notice. A product is computed on the host by the scalar model (harness_tensor_core_model.cpp tests
 // that), then spoiled in known ways; what the check and its report say is compared with what was done.
 
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "common/harness/canary.h"
 #include "common/harness/check.h"
+#include "common/harness/elements.h"
 #include "common/harness/inputs.h"
 #include "common/harness/tensor_core_model.h"
 #include "common/harness/user_error.h"
@@ -169,6 +173,69 @@ TEST_CASE("NaN never passes, not even where the rule gives NaN") {
   const CheckResult result = product.check();
   CHECK_FALSE(result.passed);
   CHECK_THAT(result.summary, contains("256 of 32768 outputs NaN"));
+}
+
+TEST_CASE("another rule of rounding is told apart from wrong numbers") {
+  using Sum = float (*)(const float* a, const float* b, int64_t k);
+  const Sum backwards = [](const float* a, const float* b, int64_t k) {
+    float sum = 0;
+    while (k-- > 0) sum = std::fma(a[k], b[k], sum);
+    return sum;
+  };
+  const Sum exact = [](const float* a, const float* b, int64_t k) {
+    double sum = 0;
+    while (k-- > 0) sum += double{a[k]} * b[k];
+    return static_cast<float>(sum);
+  };
+  const Sum without_the_first = [](const float* a, const float* b, int64_t k) {
+    double sum = 0;
+    while (--k > 0) sum += double{a[k]} * b[k];
+    return static_cast<float>(sum);
+  };
+  const auto floats = [](const HostMatrix& matrix) {
+    std::vector<float> values(static_cast<size_t>(matrix.size()));
+    for (int64_t row = 0; row < matrix.rows(); ++row) {
+      to_floats(matrix, row, 0, matrix.cols(), values.data() + row * matrix.cols());
+    }
+    return values;
+  };
+  struct Types {
+    DType in, out;
+    Shape shape;
+  };
+  for (const auto& [in, out, shape] :
+       {Types{DType::f16, DType::f32, kLarge}, {DType::f16, DType::f16, kSmall}, {DType::bf16, DType::f32, kSmall}}) {
+    Product product = multiply(shape, in, out, Input::random);
+    const std::vector<float> a = floats(product.a), b = floats(product.b);
+    for (const auto& [sum, rounds] : {std::pair{backwards, true}, {exact, true}, {without_the_first, false}}) {
+      CAPTURE(name_of(in), name_of(out), shape.m, rounds);
+      for (int64_t i = 0; i < shape.m; ++i) {
+        for (int64_t j = 0; j < shape.n; ++j) {
+          const float d = sum(a.data() + i * shape.k, b.data() + j * shape.k, shape.k);
+          product.d.set_bits(i, j, from_f32(out, std::bit_cast<uint32_t>(d)));
+        }
+      }
+      const CheckResult result = product.check();
+      CHECK_FALSE(result.passed);
+      CHECK(result.rounding_only == rounds);
+      CHECK((result.summary.find("another rule or order of summing") != std::string::npos) == rounds);
+    }
+  }
+}
+
+TEST_CASE("rounding explains no error in what is exact by any rule, and nothing that is no number") {
+  for (const Input input : {Input::integer, Input::position}) {
+    Product product = multiply(kSmall, DType::f16, DType::f32, input);
+    product.d.set_bits(5, 7, product.d.bits(5, 7) ^ 1);
+    CHECK_FALSE(product.check().rounding_only);
+  }
+  Product product = multiply(kSmall, DType::f16, DType::f32, Input::random);
+  product.d.set_bits(5, 7, product.d.bits(5, 7) ^ 1);
+  CHECK(product.check().rounding_only);
+  for (const uint32_t bits : {poison_bits(DType::f32), 0x7FC00000u, 0x7F800000u}) {
+    product.d.set_bits(5, 8, bits);
+    CHECK_FALSE(product.check().rounding_only);
+  }
 }
 
 TEST_CASE("what was never written is told apart") {

@@ -151,6 +151,21 @@ TEST_CASE("chips that are asked for are emulated without looking for a GPU") {
   CHECK(choose(rung(true), "h200", kNone).family == Family::hopper);
 }
 
+TEST_CASE("where a run would go, as other programs read it") {
+  Rung both = rung(true);
+  both.fixed_k = 16;
+  const auto of = [&](const GpuProbe& found) { return to_json(both, choose(both, "auto", found)); };
+  CHECK(of(gpu("NVIDIA B200", 10, 0)).dump() ==
+        R"({"rung":"step99_test","device":{"emulated":false,"name":"NVIDIA B200","compute_capability":"10.0",)"
+        R"("cuda_driver":"13.0"},"note":"","fixed_k":16,"variants":["plain","wide"]})");
+  CHECK(of(gpu("NVIDIA H200", 9, 0, 13010))["device"]["cuda_driver"] == "13.1");
+  CHECK(of(gpu("NVIDIA H200", 9, 0))["variants"] == std::vector<std::string>{"plain"});  // the twin's
+  const auto emulated = to_json(rung(), choose(rung(), "auto", kNone));
+  CHECK(emulated["device"].dump() == R"({"emulated":true,"chip":"b200"})");
+  CHECK(emulated["note"] == "no NVIDIA driver is installed: emulating a B200");
+  CHECK(emulated["fixed_k"].is_null());
+}
+
 TEST_CASE("variants belong to a family of chips") {
   const Rung both = rung(true);
   CHECK(std::string(choose_variant(both, Family::blackwell, "").name) == "plain");

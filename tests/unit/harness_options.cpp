@@ -98,6 +98,7 @@ TEST_CASE("values reach the options") {
                                "--bench",
                                "--json",
                                "--guard",
+                               "--where",
                                "--on",
                                "b200",
                                "--time-limit",
@@ -108,7 +109,7 @@ TEST_CASE("values reach the options") {
   CHECK(all.variant == "other");
   CHECK(all.seed == UINT64_MAX);
   CHECK(all.input == Input::integer);
-  CHECK((all.check && all.bench && all.json && all.guard));
+  CHECK((all.check && all.bench && all.json && all.guard && all.where));
   CHECK(all.on == "b200");
   CHECK(all.time_limit_s == 1.5);
   CHECK(options({"--dtype", "bf16"}).out == DType::bf16);
@@ -209,9 +210,9 @@ TEST_CASE("help names every option, shape and variant") {
   const CommandLine line = parse({"--help"});
   REQUIRE_FALSE(line.options.has_value());
   for (const char* part :
-       {"--shape", "--m",     "--dtype",      "--out-dtype",     "--variant",    "--seed",     "--input",
-        "--a",     "--b",     "--out",        "--round",         "--check",      "--bench",    "--json",
-        "--on",    "--guard", "--time-limit", "decode-mlp-down", "as it is not", "Exit status"}) {
+       {"--shape", "--m",     "--dtype",      "--out-dtype", "--variant",       "--seed",       "--input",
+        "--a",     "--b",     "--out",        "--round",     "--check",         "--bench",      "--json",
+        "--on",    "--guard", "--time-limit", "--where",     "decode-mlp-down", "as it is not", "Exit status"}) {
     CHECK_THAT(line.help, contains(part));
   }
 }
