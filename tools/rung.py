@@ -1,7 +1,7 @@
 """One run of a rung's executable: the command, its environment, and what its JSON says afterwards."""
 
+import contextlib
 import functools
-import itertools
 import json
 import os
 import re
@@ -21,6 +21,8 @@ from tools.terminal import Refusal
 # hardly anybody waits. Under `latest` work is done only when every warp waits, in waves that no chip has.
 SHOWN_SCHEDULE = "random:1"
 
+KILL_SECONDS = 10  # a killed process that has not gone by then waits for hardware that does not answer
+
 
 @dataclass(frozen=True)
 class Case:
@@ -35,6 +37,8 @@ class Case:
     seed: int = 1
     variant: str = ""
     on: str = "b200"
+    guard: bool = False    # the build whose waits are bounded
+    time_limit: float = 0  # most seconds a kernel may take; 0: the rung's own limit
     schedule: str = ""     # "": the emulator's default
     threads: int = 0       # 0: one a core
     rules: bool = False    # held to the hazard rules: what they find is said on stderr, and kept
@@ -47,7 +51,9 @@ class Case:
     def options(self):
         options = ["--shape", self.shape, "--dtype", self.dtype, "--out-dtype", self.out_dtype, "--input", self.input,
                    "--seed", str(self.seed), "--on", self.on]
-        return options + (["--variant", self.variant] if self.variant else [])
+        options += ["--variant", self.variant] if self.variant else []
+        options += ["--guard"] if self.guard else []
+        return options + (["--time-limit", f"{self.time_limit:g}"] if self.time_limit else [])
 
     def variables(self):
         variables = {"LADDER_SCHEDULE": self.schedule} if self.schedule else {}
@@ -78,13 +84,23 @@ def rung_and_variant(text):
     return build.named(name), variant
 
 
+def where(name, on, timeout=60):
+    """What the rung says of running on `on`, as common/harness/device_choice.h describes it; or None and why it cannot."""
+    with tempfile.TemporaryDirectory(prefix="ladder-") as folder:
+        said, complaint = Path(folder, "said"), Path(folder, "complaint")
+        with open(said, "wb") as out, open(complaint, "wb") as text:
+            end = _run([str(build.rung(name)), "--where", "--on", on], dict(os.environ), out, text, timeout)
+        report = _json(said)
+        return (report, "") if end.status == 0 and report else (None, complaint.read_text(errors="replace").strip() or end.why)
+
+
 @functools.lru_cache(maxsize=None)
 def variants(name):
     """The rung's variants on Blackwell, its default first."""
-    text = subprocess.run([str(build.rung(name)), "--help"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True,
-                          text=True).stdout
-    part = text.split("Variants on Blackwell:\n")[1]
-    return [line.split()[0] for line in itertools.takewhile(lambda line: line.startswith("    "), part.splitlines())]
+    found, why = where(name, "b200")
+    if not found:
+        raise Refusal(why)
+    return found["variants"]
 
 
 @dataclass
@@ -96,6 +112,8 @@ class Outcome:
     peak_bytes: int = 0                # of memory
     trace: bytes = b""
     findings: list = field(default_factory=list)  # of the hazard rules, as LADDER_CHECK_FILE has them
+    late: bool = False                 # it had not ended in time
+    stuck: bool = False                # and could not be killed either
 
     @property
     def counters(self):
@@ -127,13 +145,10 @@ def execute(case, check=True, out=None, trace=False, timeout=600, program=None):
             environment["LADDER_CHECK_FILE"] = str(files["findings.json"])
         begin = time.monotonic()
         with open(files["report.json"], "wb") as report, open(files["text"], "wb") as text:
-            process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=report, stderr=text)
-            status, peak, late = _wait(process, timeout)
-        said = files["text"].read_text(errors="replace")
-        if status < 0:
-            why = f"it has not ended after {timeout} s" if late else f"ended by {_signal_name(-status)}"
-            said += f"{case.rung}: {why}\n"
-        outcome = Outcome(status, _json(files["report.json"]), said, time.monotonic() - begin, peak)
+            end = _run(command, environment, report, text, timeout)
+        said = files["text"].read_text(errors="replace") + (f"{case.rung}: {end.why}\n" if end.why else "")
+        outcome = Outcome(end.status, _json(files["report.json"]), said, time.monotonic() - begin, end.peak_bytes, late=end.late,
+                          stuck=end.stuck)
         if trace and files["trace"].exists():
             outcome.trace = files["trace"].read_bytes()
         if case.rules:
@@ -141,21 +156,44 @@ def execute(case, check=True, out=None, trace=False, timeout=600, program=None):
         return outcome
 
 
-def _wait(process, timeout):
-    """Exit status, peak memory, and whether the process outlived its time and was killed."""
-    late = threading.Event()
+@dataclass
+class _End:
+    status: int = -signal.SIGKILL
+    peak_bytes: int = 0
+    why: str = ""        # where it did not end by itself
+    late: bool = False
+    stuck: bool = False
 
-    def kill():
-        late.set()
-        process.kill()
-    killer = threading.Timer(timeout, kill)
-    killer.start()
+
+def _run(command, environment, stdout, stderr, timeout):
+    """Runs a process to its end, or kills it. One that waits for a driver which does not answer cannot be killed; then it is
+    left behind, for whoever waits for it would be stuck, too."""
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
+    ended = []
+
+    def kill():  # not process.kill(), which would look for the end first and take it from the waiter
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+    waiter = threading.Thread(target=lambda: ended.append(os.wait4(process.pid, 0)), daemon=True)
+    waiter.start()
     try:
-        _, status, usage = os.wait4(process.pid, 0)
-    finally:
-        killer.cancel()
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return process.returncode, usage.ru_maxrss * 1024, late.is_set()
+        waiter.join(timeout)
+    except BaseException:  # Ctrl-C
+        kill()
+        raise
+    end = _End(late=waiter.is_alive())
+    if end.late:
+        kill()
+        waiter.join(KILL_SECONDS)
+        end.stuck = waiter.is_alive()
+        end.why = f"it has not ended after {timeout:g} s{' and cannot be killed' if end.stuck else ''}"
+    if ended:
+        _, status, usage = ended[0]
+        end.status, end.peak_bytes = os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024
+        if end.status < 0 and not end.late:
+            end.why = f"ended by {_signal_name(-end.status)}"
+    process.returncode = end.status
+    return end
 
 
 def _signal_name(number):

@@ -20,8 +20,8 @@ import json, os, struct, sys
 arguments = sys.argv[1:]
 options = {{arguments[i][2:]: arguments[i + 1] for i in range(len(arguments) - 1) if arguments[i].startswith("--")}}
 wrong = os.environ.get("MISBEHAVE", "")
-if arguments == ["--help"]:
-    print("Variants on Blackwell:\\n    plain  the first\\n    other  another\\n\\nAnd more.")
+if arguments[0] == "--where":
+    print(json.dumps({{"device": {{"emulated": True, "chip": "b200"}}, "variants": ["plain", "other"]}}))
     sys.exit(0)
 if wrong == "remark":
     print("a store was lost", file=sys.stderr)

@@ -5,6 +5,7 @@
 
 #include "common/harness/launch.h"
 #include "common/harness/rung.h"
+#include "common/ptx/mbarrier.cuh"
 
 using namespace ladder;
 
@@ -33,14 +34,9 @@ __global__ void product(__half* a, const __half* b, float* d, int64_t m, int64_t
 __global__ void wait_for_nobody() {
   __shared__ uint64_t never;
   const auto barrier = static_cast<uint32_t>(__cvta_generic_to_shared(&never));
-  if (threadIdx.x == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
+  if (threadIdx.x == 0) mbarrier_init(barrier, 1);
   __syncthreads();
-  for (uint32_t done = 0; !done;) {
-    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
-                 : "=r"(done)
-                 : "r"(barrier)
-                 : "memory");
-  }
+  mbarrier_wait_parity(barrier, 0);
 }
 
 __global__ void count_for_ages(float* d) {
