@@ -13,8 +13,8 @@ WHAT = ("Hashes of D = A B^T, in f32, for inputs that every machine makes alike.
 PROVENANCE = (
     "Made on the emulated B200 by ./ladder selfcheck --record, which writes only what every rung and variant agrees on and "
     "--check finds right. Nobody here has run these kernels on a real one: there, the answers are a prediction. It rests on the "
-    "rule for sums in docs/numerics.md, as MMA-Sim published it and as an H200 and its cuBLAS were found to keep it. Inputs called "
-    "position and integer are exact by any rule of rounding; random ones are not.")
+    "rule for sums in docs/numerics.md, as MMA-Sim published it and as an H200 and its cuBLAS were found to keep it. Inputs "
+    "called position and integer are exact by any rule of rounding; random ones are not.")
 HASH = "over the elements of D, row by row, as 32-bit words: h = 0xcbf29ce484222325; h = ((h ^ word) * 0x100000001b3) mod 2^64"
 
 
