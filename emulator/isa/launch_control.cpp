@@ -64,7 +64,7 @@ void ask(Warp& warp, const Instruction& instruction, int lane) {
   }
   Response words{};
   Origin who = cluster.origin(warp, lane);
-  std::optional<uint64_t> cancelled = cluster.grid.cancel_next();
+  std::optional<uint64_t> cancelled = cluster.grid.cancel_one();
   if (cancelled) {
     Dim3 first = cluster.grid.cta_index(*cancelled, 0);
     words = {first.x, first.y | first.z << 16, 1, 0};

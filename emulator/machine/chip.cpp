@@ -76,6 +76,15 @@ std::vector<uint32_t> gpc_of_sms(const Chip& chip) {
   return out;
 }
 
+Chip with_sms(Chip chip, int sms) {
+  chip.sm_count = sms;
+  for (uint8_t& gpc : chip.gpc_sms) {
+    gpc = static_cast<uint8_t>(std::min<int>(gpc, sms));
+    sms -= gpc;
+  }
+  return chip;
+}
+
 const Chip* find_chip(std::string_view name) {
   for (const Chip& chip : kChips)
     if (chip.name == name) return &chip;

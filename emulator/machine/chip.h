@@ -32,6 +32,9 @@ struct Chip {
 /// The GPC of each SM, by %smid: pairs of SMs are numbered GPC by GPC in turn, the lone pairs last (so on an H200).
 std::vector<uint32_t> gpc_of_sms(const Chip& chip);
 
+/// The same chip, but of its SMs only the first `sms` (an even number), GPC by GPC.
+Chip with_sms(Chip chip, int sms);
+
 /// nullptr when there is no such chip.
 const Chip* find_chip(std::string_view name);
 std::span<const Chip> all_chips();

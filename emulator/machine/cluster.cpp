@@ -12,7 +12,8 @@
 namespace emu {
 namespace {
 
-constexpr uint32_t kQuantum = 64;  // warp instructions a group runs before the next one has its turn
+constexpr uint32_t kQuantum = 64;       // warp instructions a group runs before the next one has its turn
+constexpr uint64_t kTurnsToAStop = 64;  // turns of a CTA in a cluster before it stands still, on average
 
 }  // namespace
 
@@ -23,6 +24,7 @@ void Cluster::start() {
   live_ctas_ = static_cast<uint32_t>(ctas.size());
   for (auto& cta : ctas) {
     cta->start();
+    if (schedule() == Schedule::random && ctas.size() > 1) cta->stands_until = clock + random_delay();
     missing_warps_ += cta->live_warps;
     for (auto& warp : cta->warps) {
       warp->group->state = Group::State::ready;
@@ -33,10 +35,25 @@ void Cluster::start() {
   if (grid.device.options().check) hazards = std::make_unique<hazards::Hazards>(*this);
 }
 
+/// In turn, or any of them (`random`). Of several CTAs each stands still now and then, from its start on: nothing says
+/// that the CTAs of a cluster begin together or keep pace.
 Group* Cluster::next_group() {
-  size_t pick = 0;
-  if (schedule() == Schedule::random && ready_.size() > 1) pick = draw() % ready_.size();
-  std::swap(ready_[0], ready_[pick]);
+  if (schedule() == Schedule::random) {
+    auto able = ready_.end();
+    if (ctas.size() > 1) {
+      able = std::partition(ready_.begin(), ready_.end(),
+                            [this](const Group* group) { return group->warp->cta.stands_until <= clock; });
+      if (able == ready_.begin()) {
+        clock = next_event_;
+        for (const Group* group : ready_) clock = std::min(clock, group->warp->cta.stands_until);
+        return nullptr;
+      }
+    }
+    if (const auto count = static_cast<uint64_t>(able - ready_.begin()); count > 1)
+      std::swap(ready_[0], ready_[draw() % count]);
+    if (ctas.size() > 1 && draw() % kTurnsToAStop == 0)
+      ready_[0]->warp->cta.stands_until = clock + random_delay();  // behind this turn
+  }
   Group* group = ready_.front();
   ready_.pop_front();
   return group;
@@ -58,6 +75,7 @@ Cluster::Stop Cluster::run(bool admitted) {
         continue;
       }
       Group* group = admitted ? ready_.front() : next_group();
+      if (!group) continue;
       if (admitted)
         ready_.pop_front();  // its turn goes on: a loop over visible instructions shall not keep the others from theirs
       else

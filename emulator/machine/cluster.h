@@ -257,7 +257,8 @@ class Cluster {
   bool let_time_pass(uint64_t since, uint64_t state, uint64_t until);
   void cluster_barrier_check();
   void update_next_event();
-  Group* next_group();
+  Group* next_group();  // nullptr: none can go on yet, time has passed
+  uint64_t random_delay();
   bool idle();                   // nothing is ready: finds what can go on, or throws; false as for fire_due
   uint64_t fingerprint() const;  // of everything a waiting lane could change, but for the time that it reads
   void arrive_at_joins(Warp& warp, Group*& group);

@@ -110,6 +110,7 @@ class Cta {
   bool alloc_permit = true;                            ///< until tcgen05.relinquish_alloc_permit
   uint32_t last_alloc_columns = 512;                   ///< no later tcgen05.alloc may ask for more
   std::vector<PairCall> pair_allocs, pair_deallocs;
+  uint64_t stands_until = 0;          ///< clock; no thread executes anything before (`random`)
   uint64_t tensor_core_time = 0;      ///< when the last MMA issued so far shows its result
   bool saw_no_more_clusters = false;  ///< a clusterlaunchcontrol response said so
   uint64_t remote_chain = 0;          ///< of the mbarrier operations that its threads do in other CTAs; 0: none so far

@@ -119,7 +119,7 @@ class Device {
   std::optional<Fault> launch(const Kernel& kernel, const LaunchConfig& config, std::span<const std::byte> parameters);
 
  private:
-  const Chip& chip_;
+  const Chip chip_;
   Options options_;
   GlobalMemory memory_;
   DeviceHeap heap_{memory_};

@@ -148,6 +148,14 @@ Schedule Cluster::schedule() const {
   return grid.device.options().schedule;
 }
 
+/// Log-uniform up to 4096 cycles: operations overtake each other at every scale. One in 32 is very late.
+uint64_t Cluster::random_delay() {
+  const uint64_t r = draw();
+  const uint64_t scale = uint64_t{1} << (r % 13);
+  const uint64_t delay = (r >> 8) % scale;
+  return (r >> 40) % 32 == 0 ? delay + 4 * 4096 : delay;
+}
+
 Cluster::Times Cluster::draw_times(uint64_t not_before) {
   uint64_t read = clock, show = clock;
   switch (schedule()) {
@@ -156,18 +164,10 @@ Cluster::Times Cluster::draw_times(uint64_t not_before) {
     case Schedule::latest:
       read = show = clock + kLatestCycles;
       break;
-    case Schedule::random: {
-      // Log-uniform up to 4096 cycles: operations overtake each other at every scale. One in 32 is very late.
-      auto delay = [this] {
-        uint64_t r = draw();
-        uint64_t scale = uint64_t{1} << (r % 13);
-        uint64_t d = (r >> 8) % scale;
-        return (r >> 40) % 32 == 0 ? d + 4 * 4096 : d;
-      };
-      read = clock + delay();
-      show = read + delay();
+    case Schedule::random:
+      read = clock + random_delay();
+      show = read + random_delay();
       break;
-    }
   }
   read = std::max(read, not_before);
   return {read, std::max(read, show)};

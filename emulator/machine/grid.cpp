@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "emulator/machine/frame.h"
+#include "emulator/machine/mix.h"
 #include "emulator/machine/program.h"
 
 namespace emu {
@@ -23,6 +24,7 @@ Grid::Grid(Device& device_, const Kernel& kernel_, const LaunchConfig& config_, 
   explicit_cluster = config.explicit_cluster || cluster_dim.count() > 1;
   if (device.options().check) global_shadow = std::make_unique<hazards::GlobalShadow>();
   cluster_count = config.grid.count() / cluster_dim.count();
+  end_ = cluster_count;
   int slots = device.occupancy(kernel, static_cast<uint32_t>(config.block.count()), config.dynamic_shared_bytes);
   sms_ = std::vector<Sm>(static_cast<size_t>(device.chip().sm_count));
   const std::vector<uint32_t> gpcs = gpc_of_sms(device.chip());
@@ -115,7 +117,7 @@ std::vector<int> Grid::choose_sms() {
 
 /// The next cluster in order starts, where there is room.
 bool Grid::place_next(uint64_t clock) {
-  if (next_cluster_ == cluster_count) return false;
+  if (next_cluster_ == end_) return false;
   uint32_t size = static_cast<uint32_t>(cluster_dim.count());
   std::vector<int> chosen = choose_sms();
   if (chosen.empty()) return false;
@@ -136,7 +138,14 @@ bool Grid::place_next(uint64_t clock) {
   residents_.emplace(Key{clock, next_cluster_}, std::move(resident));
   runnable_.insert({clock, next_cluster_});
   ++next_cluster_;
+  forget_cancelled();
   return true;
+}
+
+/// At either end of those that wait for their start.
+void Grid::forget_cancelled() {
+  while (cancelled_.erase(next_cluster_)) ++next_cluster_;
+  while (end_ > next_cluster_ && cancelled_.erase(end_ - 1)) --end_;
 }
 
 /// An ended cluster leaves; the next ones take its place.
@@ -167,10 +176,17 @@ void Grid::retire(Resident& resident) {
   }
 }
 
-std::optional<uint64_t> Grid::cancel_next() {
+std::optional<uint64_t> Grid::cancel_one() {
   std::lock_guard lock(mutex_);
-  if (next_cluster_ == cluster_count) return std::nullopt;
-  return next_cluster_++;
+  if (next_cluster_ == end_) return std::nullopt;
+  uint64_t chosen = next_cluster_;
+  if (device.options().schedule == Schedule::latest) chosen = end_ - 1;
+  if (device.options().schedule == Schedule::random)
+    chosen += mix(device.options().seed ^ mix(cancellations_++)) % (end_ - next_cluster_);
+  while (cancelled_.contains(chosen)) ++chosen;  // the last is not
+  cancelled_.insert(chosen);
+  forget_cancelled();
+  return chosen;
 }
 
 uint64_t Grid::note_stuck(uint64_t cluster, uint64_t effects, double patience_s) {

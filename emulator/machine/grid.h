@@ -85,8 +85,10 @@ class Grid {
   /// For a cluster that was told kNever, time passes to `clock`.
   void note_time_passed(uint64_t clock);
 
-  /// The next cluster that has not started: it never will. From an instruction that has been admitted.
-  std::optional<uint64_t> cancel_next();
+  /// A cluster that has not started, and now never will; none when all have. From an instruction that has been
+  /// admitted. Nothing says which it is: the one that would start next (`earliest`), last (`latest`), or any
+  /// (`random`).
+  std::optional<uint64_t> cancel_one();
 
   /// From a running cluster, now and then: somebody may wait for its clock to pass.
   void note_clock(uint64_t clock) {
@@ -135,6 +137,7 @@ class Grid {
   std::vector<int> choose_sms();
   std::vector<int> choose_sms_of_gpc(uint32_t gpc) const;
   void retire(Resident& resident);
+  void forget_cancelled();
 
   std::vector<Sm> sms_;
   std::byte *parameter_block_ = nullptr, *parameters_ = nullptr;
@@ -142,7 +145,11 @@ class Grid {
   std::map<Key, Resident> residents_;
   std::set<Key> runnable_, waiting_;  // who can run; who has ended or waits for admission. The others are running_
   std::vector<Key> running_;
-  uint64_t next_cluster_ = 0, resident_ctas_ = 0;
+  // Of the clusters from next_cluster_ up to end_ those that are not cancelled_ wait for their start. The first and the
+  // last of them are not.
+  uint64_t next_cluster_ = 0, end_ = 0;
+  std::set<uint64_t> cancelled_;
+  uint64_t cancellations_ = 0, resident_ctas_ = 0;
   uint32_t next_sm_ = 0, next_gpc_ = 0;
   using Effects = std::map<uint64_t, uint64_t>;  // of each cluster
   Effects stuck_, stuck_before_, all_stuck_;     // in this round, the one before, and when all last were

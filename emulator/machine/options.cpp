@@ -9,8 +9,6 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "emulator/machine/chip.h"
-
 namespace emu {
 namespace {
 
@@ -73,6 +71,14 @@ Options Options::from_environment() {
                                ": expected earliest, latest, random or random:SEED");
     }
   }
+  if (auto sms = variable("LADDER_SMS"); !sms.empty()) {
+    const uint64_t count = number("LADDER_SMS", sms), all = static_cast<uint64_t>(find_chip(options.chip)->sm_count);
+    if (count < 2 || count > all || count % 2)
+      throw std::runtime_error("LADDER_SMS=" + std::string(sms) +
+                               ": SMs come in pairs; expected an even number from 2 to " + std::to_string(all) +
+                               ", which are all of the chip's");
+    options.sms = static_cast<int>(count);
+  }
   if (auto threads = variable("LADDER_THREADS"); !threads.empty()) {
     uint64_t count = number("LADDER_THREADS", threads);
     if (count > 256) throw std::runtime_error("LADDER_THREADS=" + std::string(threads) + ": at most 256 host threads");
@@ -98,6 +104,11 @@ Options Options::from_environment() {
   options.counters_path = writable("LADDER_COUNTERS");
   options.trace_path = writable("LADDER_TRACE");
   return options;
+}
+
+Chip Options::emulated_chip() const {
+  const Chip& whole = *find_chip(chip);
+  return sms == 0 ? whole : with_sms(whole, sms);
 }
 
 }  // namespace emu

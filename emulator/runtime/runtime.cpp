@@ -24,8 +24,7 @@ const Options& Runtime::options() {
     } catch (const std::exception& error) {
       refuse(error.what());
     }
-    chip_ = find_chip(options_->chip);
-    if (!chip_) refuse(fmt::format("there is no chip '{}'", options_->chip));
+    chip_ = options_->emulated_chip();
   }
   return *options_;
 }

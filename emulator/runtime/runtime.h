@@ -76,7 +76,7 @@ class Runtime {
 
   std::mutex mutex_, code_mutex_;
   std::unique_ptr<Options> options_;
-  const Chip* chip_ = nullptr;
+  std::optional<Chip> chip_;
   std::unique_ptr<Device> device_;
   std::atomic<bool> has_context_ = false, driver_initialised_ = false;
   std::atomic<int> sticky_ = cudaSuccess;

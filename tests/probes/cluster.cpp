@@ -392,3 +392,75 @@ TEST_CASE("cluster: loads, stores, atomic operations and reductions in other CTA
       sum, 128, 3 * 128, 127, 127, 0, conjunction, 0, static_cast<uint32_t>(wide), static_cast<uint32_t>(wide >> 32)};
   for (uint32_t cta = 0; cta < 4; ++cta) CHECK(Words(got.begin() + cta * 16, got.begin() + cta * 16 + 10) == want);
 }
+
+namespace {
+
+/// Of each CTA of a launch when its first instruction ran, and the longest time between two turns of a loop.
+struct Pace {
+  std::vector<uint64_t> began, gap;
+  bool operator==(const Pace&) const = default;
+};
+
+Pace pace(const emu::Options& with, uint32_t ctas, uint32_t cluster) {
+  const std::string ptx = probe::kernel(R"(
+    mov.u64 %d4, %clock64;
+    ld.param.u64 %d0, [p0];
+    mov.u32 %r0, %ctaid.x;
+    mad.wide.u32 %d0, %r0, 16, %d0;
+    mov.u64 %d3, 0;
+    mov.u64 %d1, %d4;
+    mov.u32 %r1, 4000;
+  turn:
+    mov.u64 %d2, %clock64;
+    sub.u64 %d1, %d2, %d1;
+    max.u64 %d3, %d3, %d1;
+    mov.u64 %d1, %d2;
+    sub.u32 %r1, %r1, 1;
+    setp.ne.u32 %p0, %r1, 0;
+    @%p0 bra turn;
+    st.global.v2.u64 [%d0], {%d4, %d3};
+)",
+                                        1);
+  probe::Machine machine(with);
+  const uint64_t at = machine.buffer(std::vector<uint64_t>(2 * ctas));
+  const auto fault = machine.launch(ptx, {at}, {.grid = {ctas, 1, 1}, .cluster = {cluster, 1, 1}, .apart = "clocks"});
+  if (fault) FAIL(fault->report);
+  const auto values = machine.read<uint64_t>(at, 2 * ctas);
+  Pace out;
+  for (uint32_t cta = 0; cta < ctas; ++cta) {
+    out.began.push_back(values[2 * cta]);
+    out.gap.push_back(values[2 * cta + 1]);
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("cluster: random schedules let its CTAs start apart, in any order, and stand still") {
+  constexpr uint64_t kTurn = 64;  // instructions that a warp executes before another one has its turn
+  for (emu::Schedule schedule : {emu::Schedule::earliest, emu::Schedule::latest}) {
+    const Pace even = pace(probe::options(schedule), 2, 2);
+    CHECK(std::max(even.began[0], even.began[1]) <= 2 * kTurn);
+    CHECK(std::max(even.gap[0], even.gap[1]) <= 2 * kTurn);
+  }
+  int first_by_far = 0, second_by_far = 0, stood = 0;
+  for (uint64_t seed = 1; seed <= 32; ++seed) {
+    const emu::Options with = probe::options(emu::Schedule::random, seed);
+    const Pace found = pace(with, 2, 2);
+    for (int threads : {2, 3}) {
+      emu::Options other = with;
+      other.threads = threads;
+      CHECK(pace(other, 2, 2) == found);
+    }
+    first_by_far += found.began[0] + 200 < found.began[1];
+    second_by_far += found.began[1] + 200 < found.began[0];
+    stood += std::max(found.gap[0], found.gap[1]) > 1000;
+    // A lone CTA has nobody to fall behind.
+    const Pace lone = pace(with, 2, 1);
+    CHECK(std::max(lone.began[0], lone.began[1]) < kTurn);
+    CHECK(std::max(lone.gap[0], lone.gap[1]) < kTurn);
+  }
+  CHECK(first_by_far >= 4);
+  CHECK(second_by_far >= 4);
+  CHECK(stood >= 16);
+}

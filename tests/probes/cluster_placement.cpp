@@ -19,9 +19,10 @@ struct Placement {
 };
 
 /// A grid of one-per-SM CTAs in clusters; each notes where it runs. Every cluster waits for its fellows' barrier.
-Placement place(const std::string& chip, uint32_t ctas, uint32_t cluster) {
+Placement place(const std::string& chip, uint32_t ctas, uint32_t cluster, int sms = 0) {
   emu::Options with;
   with.chip = chip;
+  with.sms = sms;
   std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("probe_counters_" + std::to_string(getpid()) + ".json");
   with.counters_path = path;
@@ -86,4 +87,14 @@ TEST_CASE("cluster placement: seven clusters of 16 are on the SMs on which an H2
     recorded.insert(sms);
   }
   CHECK(got == recorded);
+}
+
+TEST_CASE("cluster placement: on so many SMs as LADDER_SMS leaves") {
+  for (int sms : {2, 4, 18, 40, 148})
+    for (uint32_t cluster : {1u, 2u}) {
+      INFO(sms << " SMs, clusters of " << cluster);
+      Placement placement = place("b200", 320, cluster, sms);
+      CHECK(placement.most_resident == static_cast<uint64_t>(sms));
+      CHECK(*std::max_element(placement.sm.begin(), placement.sm.end()) == static_cast<uint32_t>(sms) - 1);
+    }
 }

@@ -194,7 +194,7 @@ std::string kernel(const std::string& body, int parameters, const std::string& m
 }
 
 Machine::Machine(const emu::Options& options)
-    : device_(std::make_unique<emu::Device>(*emu::find_chip(options.chip), options)) {}
+    : device_(std::make_unique<emu::Device>(options.emulated_chip(), options)) {}
 
 std::optional<emu::Fault> Machine::launch(const std::string& ptx, const std::vector<uint64_t>& parameters,
                                           const Shape& shape, bool valid) {

@@ -39,3 +39,21 @@ TEST_CASE("clusters: the SMs of a chip are those of its GPCs, in pairs, and a cl
     CHECK(device.max_clusters(8, 64) == 0);
   }
 }
+
+TEST_CASE("clusters: a chip of which some SMs are left out has whole GPCs and a part of one") {
+  for (const emu::Chip& chip : emu::all_chips())
+    for (int sms = 2; sms <= chip.sm_count; sms += 2) {
+      INFO(chip.name << ", " << sms << " SMs");
+      const emu::Chip part = emu::with_sms(chip, sms);
+      CHECK(part.sm_count == sms);
+      CHECK(emu::gpc_of_sms(part).size() == static_cast<size_t>(sms));
+      CHECK(emu::Device(part, emu::Options{}).max_clusters(1, 2) == sms / 2);
+      bool cut = false;
+      for (size_t gpc = 0; gpc < chip.gpc_sms.size(); ++gpc) {
+        CHECK(part.gpc_sms[gpc] <= (cut ? 0 : chip.gpc_sms[gpc]));
+        cut = cut || part.gpc_sms[gpc] < chip.gpc_sms[gpc];
+      }
+    }
+  CHECK(emu::with_sms(*emu::find_chip("b200"), 40).gpc_sms == std::array<uint8_t, 12>{16, 18, 6});
+  CHECK(emu::with_sms(*emu::find_chip("b200"), 148).gpc_sms == emu::find_chip("b200")->gpc_sms);
+}
