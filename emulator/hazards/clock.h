@@ -59,6 +59,8 @@ struct View {
   Clock fenced_global;  ///< ... for global memory
   Clock handed;         ///< tcgen05 operations with a tcgen05.fence::before_thread_sync behind them ...
   Clock taken;          ///< ... and behind that, in this thread, a tcgen05.fence::after_thread_sync
+  Clock handed_async;   ///< generic accesses with a fence.proxy.async::generic.release behind them ...
+  Clock taken_async;    ///< ... and behind that, in this thread, an .acquire: done, if only for its async accesses
   // PTX ISA, "Release and Acquire Patterns": a fence and then something relaxed release, something relaxed and then a
   // fence acquire. Whether the same thread does both, or two with a barrier between them, makes no difference.
   Clock released;       ///< operations with a memory fence behind them: a relaxed signal hands them over
@@ -110,8 +112,8 @@ struct View {
 
  private:
   void join_rest(const View& other) {
-    for (const auto clock : {&View::seen, &View::fenced, &View::fenced_global, &View::handed, &View::released,
-                             &View::released_wide, &View::noticed})
+    for (const auto clock : {&View::seen, &View::fenced, &View::fenced_global, &View::handed, &View::handed_async,
+                             &View::released, &View::released_wide, &View::noticed})
       (this->*clock).join(other.*clock);
     for (const auto part :
          {&View::foreign_seen, &View::foreign_fenced, &View::foreign_released, &View::foreign_noticed})

@@ -69,6 +69,7 @@ std::shared_ptr<View> Hazards::snapshot(Warp& warp, uint32_t lanes) {
     } else {
       view->acquire(*part.view);
       view->taken.join(part.view->taken);
+      view->taken_async.join(part.view->taken_async);
     }
   }
   raise_own(warp, lanes, threads.now, view->done);
@@ -206,6 +207,24 @@ void Hazards::proxy_fence(Warp& warp, uint32_t lanes, bool of_shared, bool of_gl
     view.foreign_fenced.join(view.foreign);
   });
   tick(warp);
+}
+
+void Hazards::release_to_async(Warp& warp, uint32_t lanes) {
+  const uint32_t now = threads_of(warp).now;
+  each_class(warp, lanes, [&](Lanes& part) {
+    View& view = change(part);
+    view.handed_async.join(view.done);
+    raise_own(warp, part.lanes, now, view.handed_async);
+  });
+  proxy_fence(warp, lanes, true, false);
+}
+
+void Hazards::acquire_for_async(Warp& warp, uint32_t lanes) {
+  each_class(warp, lanes, [&](Lanes& part) {
+    View& view = change(part);
+    view.taken_async.join(view.handed_async);
+  });
+  proxy_fence(warp, lanes, true, false);
 }
 
 void Hazards::before_thread_sync(Warp& warp, uint32_t lanes) {

@@ -132,6 +132,8 @@ class Hazards {
   void warp_synchronised(Warp& warp, uint32_t lanes);
   void warp_met(Warp& warp, uint32_t lanes);  ///< in a .sync instruction that orders no memory: shfl, vote, match, ...
   void proxy_fence(Warp& warp, uint32_t lanes, bool of_shared, bool of_global);
+  void release_to_async(Warp& warp, uint32_t lanes);  ///< fence.proxy.async::generic.release
+  void acquire_for_async(Warp& warp, uint32_t lanes);
   void init_fence(Warp& warp, uint32_t lanes);
   void memory_fence(Warp& warp, uint32_t lanes, bool narrow);  ///< narrow: of a scope within the cluster
   void before_thread_sync(Warp& warp, uint32_t lanes);

@@ -30,7 +30,9 @@ Order Hazards::order(const Record& before, uint32_t before_lanes, const Record& 
                                        : before_lanes == now_lanes && std::has_single_bit(now_lanes));
   bool known;
   if (!before.asynchronous())
-    known = same_thread || view.done.covers_lanes(before.issuer, before_lanes, before.issued);
+    known = same_thread || view.done.covers_lanes(before.issuer, before_lanes, before.issued) ||
+            (b.proxy == Proxy::generic && n.proxy == Proxy::async &&
+             view.taken_async.covers_lanes(before.issuer, before_lanes, before.issued));
   else if (b.pipelined && n.pipelined)
     known = before.channel == now.channel || view.done.covers_lanes(before.issuer, before_lanes, before.issued);
   else
@@ -67,6 +69,7 @@ void Hazards::repair(View& view, const Record& before, uint32_t before_lanes) co
   if (before.view) {
     view.acquire(*before.view);
     view.taken.join(before.view->taken);
+    view.taken_async.join(before.view->taken_async);
   }
   for (Clock* clock : {&view.done, &view.seen, &view.fenced, &view.taken}) {
     clock->raise_lanes(before.channel, before_lanes, before.asynchronous() ? before.complete : before.issued);

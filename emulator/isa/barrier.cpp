@@ -115,13 +115,16 @@ void bind_barrier(Binder& binder) {
 }
 
 // Instruction::modifiers of a fence.
-constexpr uint64_t kProxyFence = 1, kInitFence = 2, kMemoryFence = 4, kOfShared = 8, kOfGlobal = 16, kNarrow = 32;
+constexpr uint64_t kProxyFence = 1, kInitFence = 2, kMemoryFence = 4, kOfShared = 8, kOfGlobal = 16, kNarrow = 32,
+                   kAsyncRelease = 64, kAsyncAcquire = 128;
 
 Flow execute_fence(Warp& warp, const Instruction& instruction) {
   auto* const hazards = warp.cta.cluster.hazards.get();
   if (!hazards) return Flow::next;
   if (instruction.modifiers & kProxyFence)
     hazards->proxy_fence(warp, warp.active, instruction.modifiers & kOfShared, instruction.modifiers & kOfGlobal);
+  if (instruction.modifiers & kAsyncRelease) hazards->release_to_async(warp, warp.active);
+  if (instruction.modifiers & kAsyncAcquire) hazards->acquire_for_async(warp, warp.active);
   if (instruction.modifiers & kInitFence) hazards->init_fence(warp, warp.active);
   if (instruction.modifiers & kMemoryFence) hazards->memory_fence(warp, warp.active, instruction.modifiers & kNarrow);
   return Flow::next;
@@ -140,15 +143,15 @@ void bind_fence(Binder& binder) {
   while (!binder.next().empty()) {
     std::string_view modifier = binder.take_next();
     if (modifier == "gpu" || modifier == "sys" || modifier == "gl") binder.out.visible = true;
-    if (modifier == "async" || modifier.starts_with("async::generic")) binder.out.modifiers = kProxyFence;
+    if (modifier == "async") binder.out.modifiers = kProxyFence;
+    if (modifier == "async::generic")
+      binder.out.modifiers = binder.source.has("release") ? kAsyncRelease : kAsyncAcquire;
     if (modifier == "mbarrier_init") binder.out.modifiers = kInitFence;
     if (modifier == "alias" || modifier.starts_with("tensormap")) binder.out.modifiers = 0;
   }
   if (binder.out.modifiers == kProxyFence) {
-    const bool global = binder.source.has("global"), narrow = binder.source.has("shared::cta") ||
-                                                              binder.source.has("shared::cluster") ||
-                                                              binder.source.has("sync_restrict::shared::cta") ||
-                                                              binder.source.has("sync_restrict::shared::cluster");
+    const bool global = binder.source.has("global"),
+               narrow = binder.source.has("shared::cta") || binder.source.has("shared::cluster");
     if (!global) binder.out.modifiers |= kOfShared;
     if (!narrow) binder.out.modifiers |= kOfGlobal;
   }

@@ -137,6 +137,27 @@ TEST_CASE("generic stores and a bulk copy: the proxy fence stands anywhere betwe
   CHECK(found(roles(fence + all + "bar.sync 1;\n" + lane_0(store), "bar.sync 1;\n")) == Names{"Error proxy-fence"});
 }
 
+TEST_CASE("what threads have read is overwritten by a bulk copy behind a pair of one-way proxy fences") {
+  // PTX ISA, clusterlaunchcontrol.try_cancel: in its example they stand around a relaxed barrier.
+  const std::string release = "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;\n",
+                    acquire = "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;\n",
+                    arrive = "mbarrier.arrive.relaxed.cta.shared::cta.b64 %d5, [%r5];\n",
+                    heard = wait("%r5", 0, ".relaxed.cta"),
+                    copy =
+                        "mbarrier.arrive.expect_tx.shared::cta.b64 %d5, [%r6], 16;\n"
+                        "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r4], [%d0], 16, [%r6];\n" +
+                        wait("%r6", 0);
+  const std::string write = "st.shared.u32 [%r4], %r1;\n", read = "ld.shared.u32 %r10, [%r4];\n";
+  const auto program = [&](const std::string& before, const std::string& behind, const std::string& overwrite) {
+    return roles(lane_0(heard + behind + overwrite), lane_0(write + read + before + arrive));
+  };
+  CHECK(found(program(release, acquire, copy)).empty());
+  CHECK(found(program("", acquire, copy)) == Names{"Rule weak-order"});
+  CHECK(found(program(release, "", copy)) == Names{"Rule weak-order"});
+  // Another thread's own store has to be ordered otherwise.
+  CHECK(found(program(release, acquire, "st.shared.u32 [%r4], %r2;\n")) == Names{"Rule weak-order"});
+}
+
 TEST_CASE("the source of a bulk store") {
   const auto body = [](const std::string& between, const std::string& end) {
     const std::string store =

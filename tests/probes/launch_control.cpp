@@ -4,6 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "emulator/hazards/findings.h"
 #include "tests/probes/everywhere.h"
 
 namespace {
@@ -127,6 +131,143 @@ TEST_CASE("launch control: clusters take over clusters; one CTA asks and all are
       REQUIRE(ending.error == 0);
       check(probe::values_of<uint32_t>(ending.bytes), grid, cluster);
     }
+  }
+}
+
+namespace {
+
+/// On a chip of two SMs with room for one CTA each, CTA 0 asks `most` times, or until nothing is left, while CTA 1
+/// holds the other SM. p0: a counter, the clusters that CTA 0 is given, in order; in `started` the order in which the
+/// others start: each takes a number from the counter.
+std::string asking(uint32_t most) {
+  return probe::kernel(fmt::format(R"(
+    .shared .align 8 .b64 full;
+    .shared .align 16 .b128 response;
+    ld.param.u64 %d0, [p0];
+    ld.param.u64 %d1, [p1];
+    mov.u32 %r0, %ctaid.x;
+    setp.eq.u32 %p0, %r0, 0;
+    @%p0 bra first;
+    setp.ne.u32 %p0, %r0, 1;
+    @%p0 bra other;
+  until_asked:
+    ld.acquire.gpu.global.u32 %r1, [%d0];
+    setp.eq.u32 %p0, %r1, 0;
+    @%p0 bra until_asked;
+    ret;
+  other:
+    atom.global.add.u32 %r1, [%d1], 1;
+    mad.wide.u32 %d1, %r1, 4, %d1;
+    st.global.u32 [%d1+4], %r0;
+    ret;
+  first:
+    mov.u32 %r4, full;
+    mov.u32 %r5, response;
+    mbarrier.init.shared::cta.b64 [%r4], 1;
+    mov.u32 %r2, 0;
+    mov.u32 %r3, 0;
+    mov.u64 %d2, %d0;
+  again:
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 16;
+    clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r5], [%r4];
+  wait:
+    mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r4], %r2;
+    @!%p1 bra wait;
+    xor.b32 %r2, %r2, 1;
+    ld.shared.b128 %q0, [%r5];
+    clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p2, %q0;
+    @!%p2 bra over;
+    clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r6, %q0;
+    add.u32 %r3, %r3, 1;
+    add.u64 %d2, %d2, 4;
+    st.global.u32 [%d2], %r6;
+    fence.proxy.async.shared::cta;
+    setp.lt.u32 %p3, %r3, {};
+    @%p3 bra again;
+  over:
+    st.release.gpu.global.u32 [%d0], %r3;
+)",
+                                   most),
+                       2);
+}
+
+struct Asked {
+  Words given, started;
+};
+Asked ask(emu::Options with, uint32_t most) {
+  constexpr uint32_t kCtas = 14;
+  with.sms = 2;
+  probe::Machine machine(with);
+  const uint64_t given = machine.buffer(Words(kCtas + 1)), started = machine.buffer(Words(kCtas + 1));
+  const auto fault = machine.launch(asking(most), {given, started},
+                                    {.grid = {kCtas, 1, 1},
+                                     .block = {1, 1, 1},
+                                     .dynamic_shared_bytes = 200'000,
+                                     .apart = "which CTA is given to whom is the chip's affair"});
+  if (fault) FAIL(fault->report);
+  const auto list = [&](uint64_t at) {
+    Words words = machine.read<uint32_t>(at, kCtas + 1);
+    words.resize(words[0] + 1);
+    words.erase(words.begin());
+    return words;
+  };
+  return {list(given), list(started)};
+}
+
+}  // namespace
+
+TEST_CASE("launch control: which cluster is handed out is the schedule's choice") {
+  const Words others{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};
+  CHECK(ask(probe::options(emu::Schedule::earliest), 99).given == others);
+  CHECK(ask(probe::options(emu::Schedule::latest), 99).given == Words(others.rbegin(), others.rend()));
+  std::set<Words> orders;
+  for (uint64_t seed = 1; seed <= 16; ++seed) {
+    Words given = ask(probe::options(emu::Schedule::random, seed), 99).given;
+    for (int threads : {2, 3}) CHECK(ask(probe::options(emu::Schedule::random, seed, threads), 99).given == given);
+    orders.insert(given);
+    std::sort(given.begin(), given.end());
+    CHECK(given == others);
+  }
+  CHECK(orders.size() == 16);
+}
+
+TEST_CASE("launch control: clusters that nobody takes over start in the order of their numbers") {
+  for (const probe::Setting& setting : probe::settings(16)) {
+    INFO(setting.name);
+    const Asked asked = ask(setting.options, 5);
+    CHECK(asked.given.size() == 5);
+    Words all = asked.given;
+    all.insert(all.end(), asked.started.begin(), asked.started.end());
+    std::sort(all.begin(), all.end());
+    CHECK(all == Words{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13});
+    CHECK(std::is_sorted(asked.started.begin(), asked.started.end()));
+  }
+}
+
+TEST_CASE("launch control: no hazard in the example's way of handing answers on, and one without its fences") {
+  const auto names = [](const std::string& ptx) {
+    std::set<std::string> all;
+    for (probe::Setting setting : probe::settings(4)) {
+      setting.options.sms = 4;
+      setting.options.check = true;
+      probe::Machine machine(setting.options);
+      probe::Shape with = shape({16, 1, 1}, {2, 1, 1});
+      with.apart = "what is left depends on which CTA takes which";
+      const auto fault = machine.launch(ptx, {machine.buffer(Words(32))}, with);
+      if (fault) FAIL(fault->report);
+      const nlohmann::json report = nlohmann::json::parse(machine.device().findings().json());
+      for (const auto& finding : report["findings"])
+        all.insert(finding["rank"].get<std::string>() + " " + finding["rule"].get<std::string>());
+    }
+    return all;
+  };
+  const std::string whole = persistent(true, kVector);
+  CHECK(names(whole).empty());
+  for (const std::string fence : {"release.sync_restrict::shared::cta", "acquire.sync_restrict::shared::cluster"}) {
+    std::string without = whole;
+    const std::string line = "    fence.proxy.async::generic." + fence + ".cluster;\n";
+    without.erase(without.find(line), line.size());
+    CHECK(names(without) == std::set<std::string>{"Rule warp-sync", "Rule weak-order"});
   }
 }
 
