@@ -7,7 +7,7 @@
 //   the MMA.
 // Rule: PTX ISA, tcgen05.mma, .cta_group::2; barrier.cluster
 // Theme: clusters
-// Expect: read-too-early of a_tile, b_tile
+// Expect: read-too-early of a_tile
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/fence.cuh"
 #include "tests/museum/blackwell.cuh"
@@ -55,7 +55,6 @@ __global__ void __launch_bounds__(kThreads) multiply(const uint32_t* a, const ui
 
   if (rank == 1) linger(3000);  // the peer lags
   for (unsigned i = threadIdx.x; i < kABytes / 4; i += kThreads) a_tile[i] = a[rank * kABytes / 4 + i];  // reported
-  // reported:
   for (unsigned i = threadIdx.x; i < kHalfOfBBytes / 4; i += kThreads) b_tile[i] = b[rank * kHalfOfBBytes / 4 + i];
   fence_proxy_async_shared_cta();
   // The mistake: the leader does not wait for the peer.

@@ -6,7 +6,7 @@
 // Fix: cp.async.bulk.wait_group 0 before the flag is released.
 // Rule: PTX ISA, cp.async.bulk.wait_group, .read
 // Theme: stages and buffers
-// Expect: read-too-early of global memory
+// Expect: read-too-early, overwrite-too-early of global memory
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"

@@ -7,7 +7,7 @@
 // Fix: A cluster barrier after mbarrier.init and fence.mbarrier_init, before anybody uses a barrier of another CTA.
 // Rule: PTX ISA, mbarrier.init; barrier.cluster
 // Theme: clusters
-// Expect: barrier-invalid of may_begin of CTA 1
+// Expect: barrier-invalid, barrier-init of may_begin of CTA 1
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/shared.cuh"

@@ -586,7 +586,7 @@ MUTANTS = (
            shape="256x512x256", found="hang"),
     Mutant("commit to all of the cluster", S6, (COMMIT_TO_ALL,),
            race(WRONG, WRONG, seeds(WRONG, ARRIVES_TOO_OFTEN, cluster_hangs(), least=6)),
-           found="overwrite-too-early, barrier-overflow, peer-gone"),
+           found="overwrite-too-early, peer-gone"),
     Mutant("own slices' bytes expected", S6, (expects(24576),), always(cluster_hangs("bytes more than were expected")),
            found="read-too-early, barrier-bytes, hang"),
     Mutant("bytes expected for each that shares", S6, (expects(98304),),

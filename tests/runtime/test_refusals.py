@@ -165,6 +165,14 @@ class Environment(Programs):
         self.assertEqual(self.emulate(program, LADDER_TIME_LIMIT="60.5").returncode, 0)
 
 
+    def test_number_of_sms(self):
+        program = self.compile(["store.cu"], *SHARED, *BLACKWELL)
+        for count in ("0", "3", "150"):
+            self.assert_refused(self.emulate(program, LADDER_SMS=count), f"LADDER_SMS={count}", "an even number from 2 to 148")
+        self.assert_refused(self.emulate(program, LADDER_SMS="all"), "LADDER_SMS=all", "no whole number")
+        self.assertEqual(self.emulate(program, LADDER_SMS="2").returncode, 0)
+
+
 class NotThere(Programs):
     def test_an_unimplemented_function_names_itself(self):
         done = self.emulate(self.compile(["store.cu"], *SHARED, *BLACKWELL), "array")
