@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
       .tile_n = 256,
       .tile_k = 64,
       .blackwell_settings = {.variant = [](const std::string& name) { return setting(name.c_str()); },
-                             .what = settings_help()},
+                             .settings = known_settings()},
   };
   return ladder::run_rung(rung, argc, argv);
 }

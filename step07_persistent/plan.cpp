@@ -1,14 +1,16 @@
 #include "step07_persistent/plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <vector>
+#include <set>
 
 #include "common/harness/user_error.h"
 
+using ladder::Setting;
 using ladder::TileWalk;
 using ladder::UserError;
 
@@ -17,48 +19,18 @@ namespace {
 constexpr int kTileM = 128;  // rows of D a CTA computes
 constexpr int kMaxWalk = 32;
 
-struct Setting {
-  const char* name;
-  std::vector<std::string_view> values;  // words, the default first; a last one of "N" is for a number up to `most`
-  int most;
-  const char* what;
-};
-
-const std::vector<Setting>& known_settings() {
-  static const std::vector<Setting> all = {
-      {"cta-group", {"2", "1"}, 0, "CTAs to an MMA: a pair, or each its own"},
-      {"multicast", {"off", "on"}, 0, "with cta-group=1: two CTAs load halves of B for each other"},
-      {"persistent", {"on", "off"}, 0, "off: a cluster for each tile"},
-      {"accumulators", {"2", "1"}, 0, "1: a tile's MMAs wait until the tile before has left"},
-      {"walk", {"auto", "N"}, kMaxWalk, "tile rows to a group"},
-      {"tile-n", {"auto", "128", "224", "256"}, 0, "columns of a tile"},
-      {"stages", {"auto", "N"}, kMaxStages, "of the ring; auto: as many as fit"},
-      {"scheduler", {"static", "clc"}, 0, "clc: the hardware hands out tiles (cluster launch control)"},
-      {"stores", {"tma", "direct"}, 0, "direct: from registers, 32 bytes each; one stage more fits"},
-      {"clusters", {"auto", "N"}, 1 << 20, "of the grid; auto: as many as the device holds"},
-  };
-  return all;
-}
-
-std::string values_of(const Setting& setting) {
-  std::string text;
-  for (const std::string_view value : setting.values) {
-    text += text.empty() ? "" : "|";
-    text += value == "N" ? fmt::format("1..{}", setting.most) : std::string(value);
-  }
-  return text;
-}
-
 /// The value's number: of the word if it is one, 0 for any other (`auto`, `off`, ...).
 int number_of(const Setting& setting, std::string_view value) {
   int number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   const bool whole = error == std::errc{} && end == value.data() + value.size();
-  const bool known = std::find(setting.values.begin(), setting.values.end(), value) != setting.values.end();
-  if ((known && value != "N") || (whole && setting.values.back() == "N" && number >= 1 && number <= setting.most)) {
-    return whole ? number : 0;
+  for (const std::string& known : setting.values) {
+    const size_t dots = known.find("..");
+    if (dots == known.npos ? value == known : whole && number >= 1 && number <= std::stoi(known.substr(dots + 2))) {
+      return whole ? number : 0;
+    }
   }
-  throw UserError(fmt::format("{}={}: must be {}", setting.name, value, values_of(setting)));
+  throw UserError(fmt::format("{}={}: must be {}", setting.name, value, fmt::join(setting.values, "|")));
 }
 
 int64_t tiles_of(int64_t length, int64_t tile) {
@@ -66,6 +38,22 @@ int64_t tiles_of(int64_t length, int64_t tile) {
 }
 
 }  // namespace
+
+const std::vector<Setting>& known_settings() {
+  static const std::vector<Setting> all = {
+      {"cta-group", {"2", "1"}, "CTAs to an MMA: a pair, or each its own"},
+      {"multicast", {"off", "on"}, "with cta-group=1: two CTAs load halves of B for each other"},
+      {"persistent", {"on", "off"}, "off: a cluster for each tile"},
+      {"accumulators", {"2", "1"}, "1: a tile's MMAs wait until the tile before has left"},
+      {"walk", {"auto", fmt::format("1..{}", kMaxWalk)}, "tile rows to a group"},
+      {"tile-n", {"auto", "128", "224", "256"}, "columns of a tile"},
+      {"stages", {"auto", fmt::format("1..{}", kMaxStages)}, "of the ring; auto: as many as fit"},
+      {"scheduler", {"static", "clc"}, "clc: the hardware hands out tiles (cluster launch control)"},
+      {"stores", {"tma", "direct"}, "direct: from registers, 32 bytes each; one stage more fits"},
+      {"clusters", {"auto", "1..1048576"}, "of the grid; auto: as many as the device holds, fewer for the same waves"},
+  };
+  return all;
+}
 
 Settings read_settings(std::string_view text) {
   Settings settings;
@@ -116,15 +104,6 @@ Settings read_settings(std::string_view text) {
   return settings;
 }
 
-std::string settings_help() {
-  std::string text = "Or settings, with commas between them, as in --variant cta-group=1,accumulators=1:\n";
-  for (const Setting& setting : known_settings()) {
-    text += fmt::format("    {:<24} {}{}\n", fmt::format("{}={}", setting.name, values_of(setting)), setting.what,
-                        fmt::format(" (default {})", setting.values.front()));
-  }
-  return text;
-}
-
 int k_tile_cycles(Operands operands, int tile_n) {
   constexpr int kLoadBytesPerCycle = 72;  // ademeure: 20.5 TB/s from L2 to 148 SMs, here at 1.9 GHz
   const int rows_loaded = kTileM + tile_n / ctas_of(operands);
@@ -144,12 +123,12 @@ int best_tile_n(Operands operands, int64_t m, int64_t n, int clusters) {
 }
 
 int64_t rows_of_wave(const TileWalk& walk, int tile_m, int tile_n, int wave) {
-  std::vector<bool> m(static_cast<size_t>(walk.m_tiles)), n(static_cast<size_t>(walk.n_tiles));
+  std::set<int> m, n;
   for (int tile = 0; tile < std::min(wave, walk.tiles()); ++tile) {
     const ladder::TilePlace place = walk.place(tile);
-    m[static_cast<size_t>(place.m)] = n[static_cast<size_t>(place.n)] = true;
+    m.insert(place.m), n.insert(place.n);
   }
-  return std::count(m.begin(), m.end(), true) * tile_m + std::count(n.begin(), n.end(), true) * tile_n;
+  return static_cast<int64_t>(m.size()) * tile_m + static_cast<int64_t>(n.size()) * tile_n;
 }
 
 int best_walk(const TileWalk& tiles, int tile_m, int tile_n, int64_t operand_bytes, const Device& device) {
@@ -166,8 +145,8 @@ int best_walk(const TileWalk& tiles, int tile_m, int tile_n, int64_t operand_byt
 Plan make_plan(const Settings& settings, int64_t m, int64_t n, int64_t k, const Device& device) {
   Plan plan{};
   plan.operands = settings.operands;
-  const int most = settings.clusters ? settings.clusters : device.clusters;
-  plan.tile_n = settings.tile_n ? settings.tile_n : best_tile_n(settings.operands, m, n, most);
+  const int at_once = std::min(settings.clusters ? settings.clusters : device.clusters, device.clusters);
+  plan.tile_n = settings.tile_n ? settings.tile_n : best_tile_n(settings.operands, m, n, at_once);
   const int fit = stages_that_fit(plan.operands, plan.tile_n, settings.direct_stores);
   if (settings.stages > fit) {
     throw UserError(fmt::format("stages={}: {} fit beside {} where a tile is {} columns wide; leave it out for as many",
@@ -176,15 +155,17 @@ Plan make_plan(const Settings& settings, int64_t m, int64_t n, int64_t k, const 
   }
   const int tile_m = kTileM * ctas_of(plan.operands);
   plan.walk = {static_cast<int>(tiles_of(m, tile_m)), static_cast<int>(tiles_of(n, plan.tile_n)), settings.walk};
-  // With fewer clusters the same number of waves, if the last one is not full.
-  const bool one_each = !settings.persistent || settings.launch_control;
-  const int64_t all = plan.walk.tiles(), rounds = tiles_of(all, most);
-  plan.clusters = static_cast<int>(one_each            ? all
-                                   : settings.clusters ? std::min<int64_t>(most, all)
-                                                       : tiles_of(all, rounds));
+  const int tiles = plan.walk.tiles();  // a D that fits in any memory has fewer than 2^26
+  if (settings.launch_control || !settings.persistent) {
+    plan.clusters = tiles;
+  } else if (settings.clusters) {
+    plan.clusters = std::min(settings.clusters, tiles);
+  } else {  // as few as make the same number of waves
+    plan.clusters = static_cast<int>(tiles_of(tiles, tiles_of(tiles, at_once)));
+  }
   if (!settings.walk) {
-    plan.walk.group =
-        best_walk(plan.walk, tile_m, plan.tile_n, (m + n) * k * 2, {std::min(most, plan.clusters), device.l2_bytes});
+    const Device used{std::min(at_once, plan.clusters), device.l2_bytes};
+    plan.walk.group = best_walk(plan.walk, tile_m, plan.tile_n, (m + n) * k * 2, used);
   }
   plan.stages = settings.stages ? settings.stages : fit;
   plan.accumulators = settings.accumulators;

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/harness/dtype.h"
+#include "common/harness/rung.h"
 #include "common/layout/tile_walk.h"
 
 /// How the operands of a cluster's MMAs come about.
@@ -18,7 +20,7 @@ constexpr int ctas_of(Operands operands) {
   return operands == Operands::alone ? 1 : 2;
 }
 
-/// 0 where the plan is to choose. `setting=value` in the name of a variant, see settings_help.
+/// 0 where the plan is to choose. See known_settings.
 struct Settings {
   Operands operands = Operands::pair;
   int tile_n = 0;
@@ -66,8 +68,7 @@ constexpr int stages_that_fit(Operands operands, int tile_n, bool direct_stores)
 
 /// Reads `cta-group=1,walk=4`. Throws ladder::UserError.
 Settings read_settings(std::string_view text);
-/// Each setting with its values, for --help.
-std::string settings_help();
+const std::vector<ladder::Setting>& known_settings();
 
 constexpr int kTileWidths[] = {256, 224, 128};
 /// Cycles that a B200's SM has to do with a K tile at least: 2 for each column to multiply it, and one for 72 bytes to

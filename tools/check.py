@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from tools import build, emulate, program
-from tools.rung import rung_and_variant, sizes_of, variants
+from tools.rung import rung_and_variant, sizes_of, variants, where
 from tools.terminal import Parser, Progress, Refusal, plural, say
 
 SCHEDULES = ("earliest", "latest", "random:1")
@@ -220,8 +220,9 @@ def subjects(options):
         if options.rest:
             raise Refusal(f"{options.rest[0]}: a rung is checked by name and --shape; for its own options, name its executable.")
         name, variant = rung_and_variant(options.subject)
-        if variant and variant not in variants(name):
-            raise Refusal(f"{options.subject}: no such variant; there are {', '.join(variants(name))}.")
+        found, why = where(name, emulate.chip(options), variant=variant)
+        if not found:
+            raise Refusal(f"{why}.")
         return [rung_subject(name, variant, shape, options)]
     return [rung_subject(name, variant, shape, options) for name in build.rungs() for variant in variants(name)]
 

@@ -5,10 +5,12 @@ import random
 import time
 
 from tools import build
-from tools.rung import Case, execute, variants
+from tools.rung import Case, execute, settings, variants
 from tools.terminal import Parser, Refusal, note, plural, say
 
 LARGEST_FLOP = 4e9  # about a second of emulation
+BAD_INPUT = 2  # exit status: the rung has refused its options
+SMS = [0, 0, 4, 6, 20]  # of the chip, 0 for all: a cluster of four must fit
 EDGES = [1, 2, 7, 8, 15, 16, 24, 31, 32, 33, 63, 64, 65, 72, 120, 127, 128, 129, 136, 255, 256, 257, 264, 384, 512, 520]
 
 
@@ -33,8 +35,27 @@ def draw_case(draw, rungs, largest_flop=LARGEST_FLOP):
     dtype = draw.choice(["f16", "bf16"])
     kind = draw.choice(["random", "integer", "position"])
     out_dtype = "f32" if kind == "position" else draw.choice([dtype, "f32", "f32"])
-    return Case(rung, m, n, k, dtype, out_dtype, kind, seed=draw.randrange(1 << 31), variant=draw.choice(variants(rung)),
-                schedule=draw_schedule(draw), threads=draw.choice([1, 2]))
+    case = Case(rung, m, n, k, dtype, out_dtype, kind, seed=draw.randrange(1 << 31), schedule=draw_schedule(draw),
+                threads=draw.choice([1, 2]), sms=draw.choice(SMS))
+    return case.but(variant=draw_variant(draw, case))
+
+
+def draw_variant(draw, case):
+    """One with a name, or settings that the rung takes together. Which it does not is the rung's to say: then one is left out."""
+    values = settings(case.rung)
+    if not values or draw.random() < 0.2:
+        return draw.choice(variants(case.rung))
+    chosen = [f"{name}={draw_value(draw, values[name])}" for name in draw.sample(list(values), draw.randint(1, len(values)))]
+    while execute(case.but(k=8, variant=",".join(chosen)), check=False).status == BAD_INPUT:
+        chosen.remove(draw.choice(chosen))
+    return ",".join(chosen)
+
+
+def draw_value(draw, values):
+    """One of the words, or of the numbers from 1 on, all magnitudes alike."""
+    value = draw.choice(values)
+    _, dots, most = value.partition("..")
+    return int((int(most) + 1) ** draw.random()) if dots else value
 
 
 def draw_schedule(draw):
@@ -42,7 +63,7 @@ def draw_schedule(draw):
 
 
 def problem(case, draw):
-    """Runs a case, and again with other threads and another schedule. What went wrong, or None."""
+    """Runs a case, again with other threads, and under another schedule and the hazard rules. What went wrong, or None."""
     first = execute(case, trace=True)
     if not first.clean:
         return complaint(case, first)
@@ -53,7 +74,7 @@ def problem(case, draw):
     for what in ("counters", "trace"):
         if getattr(first, what) != getattr(second, what):
             return f"The {what} depend on the number of host threads:\n  {case.command_line()}\n  {threads.command_line()}"
-    schedule = case.but(schedule=draw_schedule(draw))
+    schedule = case.but(schedule=draw_schedule(draw), rules=True)
     third = execute(schedule)
     if not third.clean:
         return complaint(schedule, third)
@@ -86,7 +107,7 @@ def command(arguments):
         draw = random.Random(seed + done)
         case = draw_case(draw, rungs)
         say(f"seed {seed + done}: {case.rung} {case.variant} {case.shape} {case.dtype} -> {case.out_dtype}, {case.input} inputs, "
-            f"{case.schedule}, {plural(case.threads, 'thread')}")
+            f"{case.schedule}, {plural(case.threads, 'thread')}{f', {case.sms} SMs' if case.sms else ''}")
         wrong = problem(case, draw)
         if wrong:
             note(f"\n{wrong}\nThis case alone: ./ladder fuzz --minutes 0.01 --seed {seed + done}")

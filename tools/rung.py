@@ -43,6 +43,7 @@ class Case:
     threads: int = 0       # 0: one a core
     rules: bool = False    # held to the hazard rules: what they find is said on stderr, and kept
     strict: bool = False   # registers of a tcgen05.ld hold poison until tcgen05.wait::ld
+    sms: int = 0           # of the emulated chip; 0: all
 
     @property
     def shape(self):
@@ -58,6 +59,7 @@ class Case:
     def variables(self):
         variables = {"LADDER_SCHEDULE": self.schedule} if self.schedule else {}
         variables |= {"LADDER_THREADS": str(self.threads)} if self.threads else {}
+        variables |= {"LADDER_SMS": str(self.sms)} if self.sms else {}
         variables |= {"LADDER_CHECK": "1"} if self.rules else {}
         return variables | ({"LADDER_STRICT": "1"} if self.strict else {})
 
@@ -84,23 +86,33 @@ def rung_and_variant(text):
     return build.named(name), variant
 
 
-def where(name, on, timeout=60):
+def where(name, on, timeout=60, variant=""):
     """What the rung says of running on `on`, as common/harness/device_choice.h describes it; or None and why it cannot."""
     with tempfile.TemporaryDirectory(prefix="ladder-") as folder:
         said, complaint = Path(folder, "said"), Path(folder, "complaint")
         with open(said, "wb") as out, open(complaint, "wb") as text:
-            end = _run([str(build.rung(name)), "--where", "--on", on], dict(os.environ), out, text, timeout)
+            asked = ["--variant", variant] if variant else []
+            end = _run([str(build.rung(name)), "--where", "--on", on, *asked], dict(os.environ), out, text, timeout)
         report = _json(said)
         return (report, "") if end.status == 0 and report else (None, complaint.read_text(errors="replace").strip() or end.why)
 
 
 @functools.lru_cache(maxsize=None)
-def variants(name):
-    """The rung's variants on Blackwell, its default first."""
+def _on_blackwell(name):
     found, why = where(name, "b200")
     if not found:
         raise Refusal(why)
-    return found["variants"]
+    return found
+
+
+def variants(name):
+    """The rung's variants on Blackwell, its default first."""
+    return _on_blackwell(name)["variants"]
+
+
+def settings(name):
+    """Name -> values of the settings that make further variants, as NAME=VALUE with commas between them; "1..32" is a range."""
+    return _on_blackwell(name)["settings"]
 
 
 @dataclass

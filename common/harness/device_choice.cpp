@@ -99,11 +99,16 @@ nlohmann::ordered_json to_json(const Rung& rung, const DeviceChoice& choice) {
   }
   nlohmann::ordered_json variants = nlohmann::ordered_json::array();
   for (const Variant& variant : variants_of(rung, choice.family)) variants.push_back(variant.name);
+  nlohmann::ordered_json settings = nlohmann::ordered_json::object();
+  if (choice.family == Family::blackwell) {
+    for (const Setting& setting : rung.blackwell_settings.settings) settings[setting.name] = setting.values;
+  }
   return {{"rung", rung.name},
           {"device", device},
           {"note", choice.note},
           {"fixed_k", rung.fixed_k != 0 ? nlohmann::ordered_json(rung.fixed_k) : nlohmann::ordered_json()},
-          {"variants", variants}};
+          {"variants", variants},
+          {"settings", settings}};
 }
 
 }  // namespace ladder

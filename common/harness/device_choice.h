@@ -30,6 +30,7 @@ DeviceChoice choose_device(const Rung& rung, const Options& options, const std::
 
 /// For --where:
 ///   rung, note, fixed_k (null: any K), variants (names, the default first)
+///   settings {name: values, as Setting has them}: further variants
 ///   device   {emulated, chip} or {emulated, name, compute_capability, cuda_driver}
 nlohmann::ordered_json to_json(const Rung& rung, const DeviceChoice& choice);
 

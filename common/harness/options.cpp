@@ -1,6 +1,7 @@
 #include "common/harness/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <unistd.h>
 
@@ -62,13 +63,24 @@ std::string variants_text(const std::vector<Variant>& variants) {
   return text;
 }
 
+std::string settings_text(const std::vector<Setting>& settings) {
+  if (settings.empty()) return "";
+  std::string text = "Or by settings, NAME=VALUE with commas between them:\n";
+  for (const Setting& setting : settings) {
+    text +=
+        fmt::format("    {:<24} {} (default {})\n", fmt::format("{}={}", setting.name, fmt::join(setting.values, "|")),
+                    setting.what, setting.values.front());
+  }
+  return text;
+}
+
 std::string footer(const Rung& rung) {
   std::string text = "Shapes with a name:\n";
   for (const NamedShape& named : named_shapes()) {
     text += fmt::format("    {:<24} {:<22} {}\n", named.name, to_string(named.shape), named.use);
   }
   text += "Variants on Blackwell:\n" + variants_text(rung.blackwell);
-  text += rung.blackwell_settings.what;
+  text += settings_text(rung.blackwell_settings.settings);
   if (!rung.hopper.empty()) text += "Variants on Hopper:\n" + variants_text(rung.hopper);
   text += "Exit status: 0 good, 1 a mismatch or a failed run, 2 bad input.";
   return text;

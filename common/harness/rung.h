@@ -36,10 +36,16 @@ struct Variant {
   std::function<std::string(const Gemm&)> plan = nullptr;
 };
 
+struct Setting {
+  std::string name;
+  std::vector<std::string> values;  ///< the default first; "1..32" for all numbers from 1 to 32
+  std::string what;                 ///< one line for --help
+};
+
 /// Variants beside those with a name of their own: a kernel with settings reads `accumulators=1,walk=4`.
 struct VariantsBySetting {
   std::function<Variant(const std::string& name)> variant = nullptr;  ///< throws UserError where `name` makes no sense
-  std::string what;                                                   ///< lines for --help: each setting, its values
+  std::vector<Setting> settings = {};
 };
 
 struct Rung {

@@ -11,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tools import build, fuzz  # noqa: E402
-from tools.rung import execute  # noqa: E402
+from tools.rung import execute, settings  # noqa: E402
 
 SHAPES = int(os.environ.get("LADDER_SHAPES", 200))
 FIRST_SEED = 20_000
@@ -29,6 +29,19 @@ class RandomShapes(unittest.TestCase):
             with self.subTest(seed=seed, case=case.command_line()):
                 wrong = fuzz.problem(case, draw)
                 self.assertIsNone(wrong, wrong)
+
+    def test_settings_are_drawn(self):
+        """Every word of every setting, and numbers in place of `auto`, in what the rung takes together."""
+        for rung in build.rungs():
+            values = settings(rung)
+            missing = {f"{name}={value}" for name in values for value in values[name] if ".." not in value}
+            numbers = {name for name in values if ".." in values[name][-1]}
+            for seed in range(FIRST_SEED, FIRST_SEED + 60 if values else FIRST_SEED):
+                draw = random.Random(seed)
+                chosen = fuzz.draw_case(draw, [rung], LARGEST_FLOP).variant.split(",")
+                missing -= set(chosen)
+                numbers -= {each.split("=")[0] for each in chosen if each[-1:].isdigit()}
+            self.assertEqual((missing, numbers), (set(), set()), rung)
 
     def test_rungs_agree(self):
         """The same inputs give the same bits in every rung, for K = 16, which all of them take."""

@@ -157,13 +157,16 @@ TEST_CASE("where a run would go, as other programs read it") {
   const auto of = [&](const GpuProbe& found) { return to_json(both, choose(both, "auto", found)); };
   CHECK(of(gpu("NVIDIA B200", 10, 0)).dump() ==
         R"({"rung":"step99_test","device":{"emulated":false,"name":"NVIDIA B200","compute_capability":"10.0",)"
-        R"("cuda_driver":"13.0"},"note":"","fixed_k":16,"variants":["plain","wide"]})");
+        R"("cuda_driver":"13.0"},"note":"","fixed_k":16,"variants":["plain","wide"],"settings":{}})");
   CHECK(of(gpu("NVIDIA H200", 9, 0, 13010))["device"]["cuda_driver"] == "13.1");
   CHECK(of(gpu("NVIDIA H200", 9, 0))["variants"] == std::vector<std::string>{"plain"});  // the twin's
   const auto emulated = to_json(rung(), choose(rung(), "auto", kNone));
   CHECK(emulated["device"].dump() == R"({"emulated":true,"chip":"b200"})");
   CHECK(emulated["note"] == "no NVIDIA driver is installed: emulating a B200");
   CHECK(emulated["fixed_k"].is_null());
+  both.blackwell_settings.settings = {{"speed", {"auto", "1..3"}, "how fast"}};
+  CHECK(of(gpu("NVIDIA B200", 10, 0))["settings"].dump() == R"({"speed":["auto","1..3"]})");
+  CHECK(of(gpu("NVIDIA H200", 9, 0))["settings"].empty());  // the twin has none
 }
 
 TEST_CASE("variants belong to a family of chips") {
@@ -171,6 +174,11 @@ TEST_CASE("variants belong to a family of chips") {
   CHECK(std::string(choose_variant(both, Family::blackwell, "").name) == "plain");
   CHECK(std::string(choose_variant(both, Family::blackwell, "wide").name) == "wide");
   CHECK_THROWS_WITH(choose_variant(both, Family::hopper, "wide"), contains("--variant wide") && contains("has plain"));
+  Rung set = both;
+  set.blackwell_settings.variant = [](const std::string& name) { return Variant{name, nullptr, "as asked"}; };
+  CHECK(choose_variant(set, Family::blackwell, "speed=2").what == "as asked");
+  CHECK(choose_variant(set, Family::blackwell, "wide").what != "as asked");  // names go first
+  CHECK_THROWS_WITH(choose_variant(set, Family::hopper, "speed=2"), contains("--variant speed=2: not on this chip"));
 }
 
 TEST_CASE("the second start has the emulator's or the toolkit's folder first") {

@@ -216,3 +216,23 @@ TEST_CASE("help names every option, shape and variant") {
     CHECK_THAT(line.help, contains(part));
   }
 }
+
+TEST_CASE("variants by settings: the rung says which it takes, and help lists them") {
+  Rung set = rung();
+  set.blackwell_settings = {
+      .variant = [](const std::string& name) -> Variant {
+        if (name != "speed=2,colour=red") throw UserError("no " + name);
+        return {name, nullptr, ""};
+      },
+      .settings = {{"speed", {"auto", "1..3"}, "how fast"}, {"colour", {"red", "blue"}, "which"}}};
+  CHECK(parse({"--variant", "speed=2,colour=red"}, set).options.value().variant == "speed=2,colour=red");
+  CHECK(parse({"--variant", "other"}, set).options.value().variant == "other");
+  CHECK(refusal({"--variant", "speed=4"}, set) == "no speed=4");
+  CHECK(refusal({"--variant", "fast"}, set) ==
+        "--variant fast: step99_test has no such variant; it has plain, other, and what its settings make (--help)");
+  CHECK(refusal({"--variant", "speed=2"}) == "--variant speed=2: step99_test has no such variant; it has plain, other");
+  const std::string help = parse({"--help"}, set).help;
+  CHECK_THAT(help, contains("    speed=auto|1..3          how fast (default auto)\n"));
+  CHECK_THAT(help, contains("    colour=red|blue          which (default red)\n"));
+  CHECK_THAT(parse({"--help"}).help, !contains("settings"));
+}
