@@ -29,6 +29,9 @@ std::span<const Entry> wmma_entries();        // wmma
 std::span<const Entry> register_entries();    // setmaxnreg
 std::span<const Entry> matrix_entries();      // ldmatrix, stmatrix, movmatrix
 
+/// Operand of the member mask, of all .sync instructions in warp.cpp.
+inline constexpr size_t kMembers = 4;
+
 /// exit, and a kernel's ret. In control.cpp.
 void bind_exit(Binder& binder);
 /// bar.warp.sync and barrier.warp.sync, which share their opcodes with the CTA barriers; .warp has been taken. In

@@ -21,9 +21,6 @@
 namespace emu::isa {
 namespace {
 
-// Operand of the member mask, in all of these instructions.
-constexpr size_t kMembers = 4;
-
 /// Calls f(mask, lanes) for each distinct member mask among the active lanes.
 template <class F>
 void for_masks(const Warp& warp, const Instruction& instruction, F&& f) {

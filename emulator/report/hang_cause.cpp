@@ -56,18 +56,22 @@ Barrier barrier_of(const Cluster& cluster, uint32_t address) {
   return {&cta, offset, &found->second, mbarrier::State::decode(word)};
 }
 
-/// Whether the group loads next: bytes are announced, or copied by TMA, before anything else signals a barrier.
-bool loads_next(const Cluster& cluster, const BarrierWait& wait) {
-  if (!wait.program) return false;
+/// What the group does next that another one waits for: loads (bytes are announced, or copied by TMA) or multiplies,
+/// before anything else signals a barrier.
+enum class Next : uint8_t { loads, multiplies, other };
+Next does_next(const Cluster& cluster, const BarrierWait& wait) {
+  if (!wait.program) return Next::other;
   const std::vector<Instruction>& code = wait.program->code;
   for (size_t i = wait.pc; i < code.size(); ++i) {
     const std::string& text = cluster.grid.text(code[i].source);
-    if (text.find("complete_tx") != std::string::npos || text.find("expect_tx") != std::string::npos) return true;
+    if (text.find("complete_tx") != std::string::npos || text.find("expect_tx") != std::string::npos)
+      return Next::loads;
+    if (text.starts_with("tcgen05.mma")) return Next::multiplies;
     if (text.find("mbarrier.arrive") != std::string::npos || text.starts_with("tcgen05.commit") ||
-        text.starts_with("tcgen05.mma") || text.starts_with("tcgen05.ld") || text.starts_with("wgmma"))
-      return false;
+        text.starts_with("tcgen05.ld") || text.starts_with("wgmma"))
+      return Next::other;
   }
-  return false;
+  return Next::other;
 }
 
 /// The waiter itself asks for the wrong phase.
@@ -118,6 +122,31 @@ std::vector<std::pair<uint32_t, const Signal*>> left_out_by_peers(const Cluster&
   return out;
 }
 
+bool says(const Cluster& cluster, const Signal& signal, std::string_view part) {
+  return cluster.grid.text(signal.source).find(part) != std::string::npos;
+}
+
+std::string ranks_text(const std::set<uint32_t>& ranks) {
+  std::string text;
+  for (uint32_t rank : ranks) text += (text.empty() ? "" : ", ") + std::to_string(rank);
+  return text;
+}
+
+/// An arrival of a CTA at its own barrier says nothing of others', but for a commit that may be for several.
+bool is_for_several(const Cluster& cluster, const Barrier& barrier, const Signal& commit) {
+  return barrier.state.expected > 1 || says(cluster, commit, "multicast") || says(cluster, commit, "cta_group::2");
+}
+
+/// Why an instruction that could tell this CTA's barrier does not.
+std::string why_left_out(const Cluster& cluster, const Signal& signal) {
+  if (says(cluster, signal, "multicast::cluster")) return ": its mask leaves that CTA out";
+  if (is_commit(signal)) return ": without .multicast::cluster it tells one CTA alone";
+  if (!is_copy(signal)) return "";
+  return says(cluster, signal, "cta_group::2")
+             ? ": the mbarrier named is the issuing CTA's own"
+             : ": without .multicast::cluster or .cta_group::2 only the CTA that is written to is told";
+}
+
 /// What peers' instructions bring to the same barrier of other CTAs and not here. Of copies: with as many bytes as are
 /// missing.
 std::string mask_cause(const Cluster& cluster, const Barrier& barrier, bool copies) {
@@ -126,33 +155,76 @@ std::string mask_cause(const Cluster& cluster, const Barrier& barrier, bool copi
   for (const auto& [rank, signal] : left_out_by_peers(cluster, barrier)) {
     if (is_copy(*signal) != copies || (one && one->source != signal->source)) continue;
     if (copies && -signal->last.bytes != barrier.state.tx_bytes * static_cast<int64_t>(signal->last.times)) continue;
-    // An arrival of a CTA at its own barrier says nothing of others', but for a commit where several are counted.
-    if (!copies && rank == signal->cta_rank && (!is_commit(*signal) || barrier.state.expected == 1)) continue;
+    if (!copies && rank == signal->cta_rank && !(is_commit(*signal) && is_for_several(cluster, barrier, *signal)))
+      continue;
     one = signal;
     issuers.insert(signal->cta_rank);
     reached.insert(rank);
   }
   if (!one || (!copies && static_cast<int64_t>(issuers.size()) < barrier.state.pending)) return "";
-  auto ranks = [](const std::set<uint32_t>& set) {
-    std::string text;
-    for (uint32_t rank : set) text += (text.empty() ? "" : ", ") + std::to_string(rank);
-    return text;
-  };
-  // Those that have not issued it anywhere could be what is missing just as well.
+  // Those that have not issued it anywhere could be what is missing just as well; of a pair's commits one is enough.
   std::set<uint32_t> idle;
-  for (const auto& cta : cluster.ctas) idle.insert(cta->rank);
+  if (copies || !says(cluster, *one, "cta_group::2"))
+    for (const auto& cta : cluster.ctas) idle.insert(cta->rank);
   for (const auto& cta : cluster.ctas)
     if (const auto found = cta->barrier_history.find(barrier.offset); found != cta->barrier_history.end())
       for (const Signal& signal : found->second.signals)
         if (same_statement(cluster, signal.source, one->source)) idle.erase(signal.cta_rank);
   std::string text = fmt::format("{} of CTA {} at {} {} {} of CTA {} and not of CTA {}",
-                                 copies ? "the copy" : one->what, ranks(issuers), place(cluster, one->source),
+                                 copies ? "the copy" : one->what, ranks_text(issuers), place(cluster, one->source),
                                  copies ? fmt::format("brings {} bytes to", barrier.state.tx_bytes) : "arrives at",
-                                 describe_shared(cluster.grid, barrier.offset), ranks(reached), barrier.cta->rank);
-  if (copies || is_commit(*one)) text += ": its mask leaves that CTA out";
-  if (!idle.empty()) text += fmt::format(", or CTA {} should issue it, too", ranks(idle));
-  if (!copies) text += ", or mbarrier.init counts too many";
+                                 describe_shared(cluster.grid, barrier.offset), ranks_text(reached), barrier.cta->rank);
+  text += why_left_out(cluster, *one);
+  if (!idle.empty()) text += fmt::format(", or CTA {} should issue it, too", ranks_text(idle));
+  if (!copies && barrier.state.expected > 1) text += ", or mbarrier.init counts too many";
   return text;
+}
+
+/// Copies of one CTA that together bring to its own barrier what is missing here.
+std::string copies_to_own(const Cluster& cluster, const Barrier& barrier) {
+  for (const auto& cta : cluster.ctas) {
+    int64_t bytes = 0;
+    std::set<std::string> places;
+    const Signal* one = nullptr;
+    for (const auto& [rank, signal] : left_out_by_peers(cluster, barrier)) {
+      if (!is_copy(*signal) || rank != cta->rank || signal->cta_rank != cta->rank) continue;
+      one = signal;
+      bytes -= signal->last.bytes / static_cast<int64_t>(signal->last.times);
+      places.insert(place(cluster, signal->source));
+    }
+    if (!one || bytes != barrier.state.tx_bytes) continue;
+    std::string at;
+    for (const std::string& each : places) at += (at.empty() ? "" : " and ") + each;
+    return fmt::format("copies of CTA {} at {} bring {} bytes to {} of CTA {} and not of CTA {}{}", cta->rank, at,
+                       bytes, describe_shared(cluster.grid, barrier.offset), cta->rank, barrier.cta->rank,
+                       why_left_out(cluster, *one));
+  }
+  return "";
+}
+
+/// Arrivals by threads of another CTA at their own barrier, as many as are missing here, by the statement by which
+/// those of this CTA have come.
+std::string arrivals_at_own(const Cluster& cluster, const Barrier& barrier, const std::vector<const Signal*>& come) {
+  for (const auto& cta : cluster.ctas) {
+    int64_t arrivals = 0;
+    const Signal* one = nullptr;
+    for (const auto& [rank, signal] : left_out_by_peers(cluster, barrier)) {
+      if (is_copy(*signal) || rank != cta->rank || signal->cta_rank != cta->rank) continue;
+      if (std::ranges::none_of(come, [&](const Signal* own) {
+            return own->cta_rank == barrier.cta->rank && same_statement(cluster, own->source, signal->source);
+          }))
+        continue;
+      one = signal;
+      arrivals += static_cast<int64_t>(signal->last.times);
+    }
+    if (!one || arrivals != barrier.state.pending) continue;
+    return fmt::format(
+        "with {} at {} CTA {} arrives at {} of CTA {} and not of CTA {} (mapa makes another CTA's address), "
+        "or mbarrier.init counts too many",
+        one->what, place(cluster, one->source), cta->rank, describe_shared(cluster.grid, barrier.offset), cta->rank,
+        barrier.cta->rank);
+  }
+  return "";
 }
 
 /// What came in the phase before comes by another instruction now, of the same warp.
@@ -175,6 +247,7 @@ std::string bytes_cause(const Cluster& cluster, const Barrier& barrier) {
                          place(cluster, signal.source), missing, history.phases - 1, signal.warp,
                          where_now(cluster, signal.cta_rank, signal.warp, signal.last.lanes));
   if (std::string mask = mask_cause(cluster, barrier, true); !mask.empty()) return mask;
+  if (std::string own = copies_to_own(cluster, barrier); !own.empty()) return own;
   // What the warp that announced them has copied to another barrier since then.
   const Signal* expects = nullptr;
   for (const Signal& signal : history.signals)
@@ -291,6 +364,7 @@ std::string arrivals_cause(const Cluster& cluster, const Barrier& barrier) {
         where_now(cluster, fewer_lanes->cta_rank, fewer_lanes->warp, lanes));
   }
   if (std::string mask = mask_cause(cluster, barrier, false); !mask.empty()) return mask;
+  if (std::string own = arrivals_at_own(cluster, barrier, come); !own.empty()) return own;
   if (!come.empty())
     return fmt::format("{} of {} arrivals have come, by {}: somebody does not arrive, or mbarrier.init counts too many",
                        barrier.state.expected - barrier.state.pending, barrier.state.expected, list(cluster, come));
@@ -312,20 +386,22 @@ std::string own_mistake(const Cluster& cluster, const BarrierWait& wait) {
   return "";
 }
 
-std::string waits_in_first_round(const Cluster& cluster, const BarrierWait& wait) {
+std::string waits_in_first_round(const Cluster& cluster, const BarrierWait& wait, bool for_arrivals) {
   const Barrier barrier = barrier_of(cluster, wait.address);
-  if (!barrier || !barrier.history->signals.empty() || !barrier.history->passed.empty() || wait.parity != 0 ||
-      !loads_next(cluster, wait))
-    return "";
-  return "it loads next, so it waits for a buffer to be free; a fresh barrier is in phase 0, and a wait that is to "
-         "pass "
-         "there must ask for parity 1";
+  if (!barrier || !barrier.history->signals.empty() || !barrier.history->passed.empty() || wait.parity != 0) return "";
+  // Whose operands TMA brings multiplies next, too; that wait is for bytes.
+  const Next next = does_next(cluster, wait);
+  if (next == Next::other || (next == Next::multiplies && !for_arrivals)) return "";
+  return fmt::format(
+      "it {} next, so it waits for {} to be free; a fresh barrier is in phase 0, and a wait that is to pass there must "
+      "ask for parity 1",
+      next == Next::loads ? "loads" : "multiplies", next == Next::loads ? "a buffer" : "an accumulator");
 }
 
 std::string missing_signal(const Cluster& cluster, const BarrierWait& wait) {
   const Barrier barrier = barrier_of(cluster, wait.address);
   if (!barrier) return "";
-  if (std::string cause = waits_in_first_round(cluster, wait); !cause.empty()) return cause;
+  if (std::string cause = waits_in_first_round(cluster, wait, false); !cause.empty()) return cause;
   if (barrier.state.pending == 0 && barrier.state.tx_bytes > 0) return bytes_cause(cluster, barrier);
   if (std::string cause = missing_commit(cluster, barrier); !cause.empty()) return cause;
   return arrivals_cause(cluster, barrier);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "emulator/hazards/hazards.h"
+#include "emulator/isa/families.h"
 #include "emulator/isa/tma_issue.h"
 #include "emulator/machine/grid.h"
 
@@ -56,6 +57,8 @@ LookAhead::Class LookAhead::class_of(const std::string& text) {
   if (name == "bra") return Class::branches;
   if (name == "bar" || name == "barrier")
     return has(text, ".warp") || has(text, ".cluster") ? Class::skip : Class::barrier;
+  if (name == "tcgen05") return has(text, "alloc.cta_group::2") ? Class::joins : Class::skip;  // dealloc as well
+  if (text.starts_with("clusterlaunchcontrol.query")) return Class::answers;
   if (name == "elect") return Class::elects;
   if (name == "exit" || name == "ret" || name == "trap" || name == "brkpt") return Class::exits;
   constexpr std::array kUnknown{"call", "brx", "shfl", "vote", "match", "redux", "activemask", "alloca"};
@@ -162,7 +165,7 @@ Future LookAhead::follow(Group& group, uint32_t from, uint64_t& left, std::vecto
     uint32_t pc, mask;
   };
   std::vector<Part> parts{{from, group.mask}};
-  bool begun = false;
+  bool begun = false, answered = false;
   auto asks = [&](const Instruction& instruction, bool is_wait) {
     const uint64_t address = warp.address(instruction.address, std::countr_zero(warp.active));
     if (lap)
@@ -213,8 +216,25 @@ Future LookAhead::follow(Group& group, uint32_t from, uint64_t& left, std::vecto
                      instruction.source, lane);
               });
               break;
-            case Class::elects:
-              warp.set_predicate(instruction.operand[1], active & (0 - active));
+            case Class::joins:
+              note(future, Deed::Kind::join_peer, 0, instruction.source, std::countr_zero(active));
+              break;
+            case Class::elects: {
+              // Lanes that went different ways before meet there.
+              uint32_t leaders = 0;
+              for_lanes(active, [&](int lane) {
+                const auto members = static_cast<uint32_t>(warp.scalar(instruction.operand[isa::kMembers], lane));
+                leaders |= uint32_t{std::countr_zero(members & warp.live) == lane} << lane;
+              });
+              warp.set_predicate(instruction.operand[1], leaders);
+              break;
+            }
+            case Class::answers:
+              // What cluster launch control will answer is not known: yes, once.
+              if (has(cluster_.grid.text(instruction.source), "is_canceled"))
+                warp.set_predicate(instruction.operand[0], std::exchange(answered, true) ? 0 : kAllLanes);
+              else
+                instruction.execute(warp, instruction);
               break;
             case Class::branches:
               if (active != mask) parts.push_back({next, mask & ~active});

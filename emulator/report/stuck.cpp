@@ -98,7 +98,12 @@ bool is_missed(const Stuck& stuck, const Group& group, const Future& future) {
       });
     case WaitKind::tensor_memory:
     case WaitKind::tensor_free:
-      return (wait.kind == WaitKind::tensor_free || wait.for_peer) && warp.cta.rank == (stuck.cta->rank ^ 1);
+      return wait.for_peer && warp.cta.rank == (stuck.cta->rank ^ 1) &&
+             std::ranges::any_of(future.deeds, [&](const Deed& deed) {
+               return deed.kind == Deed::Kind::join_peer &&
+                      warp.cta.cluster.grid.text(deed.source)
+                          .starts_with(wait.kind == WaitKind::tensor_memory ? "tcgen05.alloc" : "tcgen05.dealloc");
+             });
     case WaitKind::wgmma:
       return warp.warpgroup && warp.warpgroup == waiter.warp->warpgroup;
     case WaitKind::registers:
@@ -117,6 +122,15 @@ BarrierWait barrier_wait(const Stuck& stuck) {
 
 bool waits_for_barrier(const Stuck& stuck) {
   return !stuck.wanted.empty() && stuck.wanted[0].kind == Wanted::Kind::mbarrier;
+}
+
+/// Whether a thread's arrival is what one that waits here would be helped by.
+bool helped_by_arrival(const Cluster& cluster, const Stuck& stuck) {
+  return std::ranges::any_of(stuck.helpers, [&](const Stuck::Helper& helper) {
+    return helper.source != Stuck::Helper::kNowhere &&
+           cluster.grid.text(helper.source).starts_with("mbarrier.arrive") &&
+           cluster.grid.text(helper.source).find("expect_tx") == std::string::npos;
+  });
 }
 
 uint64_t since(const Group& group, const std::vector<Wanted>& wanted) {
@@ -246,7 +260,9 @@ void find_roots(const Cluster& cluster, std::vector<Stuck>& all, bool for_ever) 
     std::string cause;
     for (size_t i = 0; i < all.size(); ++i) {
       if (all[i].behind != kFar) continue;
-      const std::string hint = waits_for_barrier(all[i]) ? waits_in_first_round(cluster, barrier_wait(all[i])) : "";
+      const std::string hint = waits_for_barrier(all[i]) ? waits_in_first_round(cluster, barrier_wait(all[i]),
+                                                                                helped_by_arrival(cluster, all[i]))
+                                                         : "";
       if (!root || (cause.empty() && !hint.empty()) || (cause.empty() == hint.empty() && all[i].since < root->since))
         root = &all[i], cause = hint;
     }

@@ -59,8 +59,9 @@ struct BarrierWait {
 // What most likely keeps a wait from ending; "" where nothing points anywhere (hang_cause.cpp).
 /// The waiter itself asks for the wrong phase, or the bytes can never fit.
 std::string own_mistake(const Cluster& cluster, const BarrierWait& wait);
-/// A producer that should not have waited in the first round.
-std::string waits_in_first_round(const Cluster& cluster, const BarrierWait& wait);
+/// One that fills a buffer or an accumulator, and should not have waited in the first round. `for_arrivals`: threads'
+/// arrivals would end the wait.
+std::string waits_in_first_round(const Cluster& cluster, const BarrierWait& wait, bool for_arrivals);
 /// Nobody would signal it any more.
 std::string missing_signal(const Cluster& cluster, const BarrierWait& wait);
 

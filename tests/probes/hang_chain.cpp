@@ -145,3 +145,33 @@ TEST_CASE("hang chain: a signal behind a long loop") {
        {"warp 1, lane 0\n", "waits for b: ", "nobody who still runs would signal it", "the others",
         "waits for a, phase 0: warp 1, lane 0 would signal it at " + line_of(ptx, arrive("a"))});
 }
+
+TEST_CASE("hang chain: an elected lane is the same one each time, whatever ways the warp went before") {
+  // Warp 1 has arrived at a, by an elected lane, and would only do so again; two arrivals are counted.
+  const std::string ptx = hang_program("    setp.ne.u32 %p0, %r1, 0;\n    @%p0 bra second;\n" + wait_for("x", "a") +
+                                           "    exit;\n  second:\n    mov.u32 %r3, 0;\n  again:\n" + R"(
+    elect.sync _|%p2, 0xffffffff;
+    @!%p2 bra elsewhere;
+    mbarrier.arrive.shared::cta.b64 _, [c];
+  elsewhere:
+    elect.sync _|%p2, 0xffffffff;
+    @%p2 mbarrier.arrive.shared::cta.b64 _, [a];
+)" + wait_for("y", "b") + R"(
+    add.u32 %r3, %r3, 1;
+    setp.lt.u32 %p3, %r3, 4;
+    @%p3 bra again;
+)",
+                                       2);
+  says(hang_report(ptx, 64), {"warp 0, all lanes\n", "waits for a: ", "likely: 1 of 2 arrivals have come"});
+}
+
+TEST_CASE("hang chain: behind an answer of cluster launch control that has not come") {
+  const std::string ptx =
+      hang_program(role(0, wait_for("x", "a")) + role(1, "    setp.ne.u32 %p2, 0, 0;\n" + wait_for("y", "b") + R"(
+    ld.shared.b128 %q0, [to];
+    clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p2, %q0;
+    @!%p2 bra none;
+)" + arrive("a") + "  none:\n"));
+  says(hang_report(ptx, 64), {"warp 1, lane 0\n", "waits for b: ", "the others",
+                              "waits for a, phase 0: warp 1, lane 0 would signal it at " + line_of(ptx, arrive("a"))});
+}

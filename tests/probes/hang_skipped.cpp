@@ -91,6 +91,22 @@ TEST_CASE("hang skipped: a commit that a waiting thread would still issue") {
         "waits for done[0], phase 0: warp 0, lane 0 would signal it at " + line_of(ptx, commit("done"))});
 }
 
+TEST_CASE("hang skipped: an MMA that waits for an accumulator to be free before any has been full") {
+  auto program = [](const std::string& signal) {
+    return mma_program("    @!%p6 bra epilogue;\n" + wait_for("v", "other") + kMma + commit("done") +
+                       "    bra end;\n  epilogue:\n" + wait_for("w", "done") + signal + "  end:\n");
+  };
+  const std::string ptx = program(arrive("other"));
+  says(report_of(ptx, kMmaShape), {"warp 0, lane 0\n", "waits for other: ",
+                                   "likely: it multiplies next, so it waits for an accumulator to be free",
+                                   "lanes 0xfffffffe would signal it at " + line_of(ptx, arrive("other")), "the others",
+                                   "waits for done[0], phase 0"});
+  // Where bytes are waited for, the loader is the one that should not have waited.
+  says(report_of(program(expect("other", 64)), kMmaShape),
+       {"warp 0, lanes 0xfffffffe\n",
+        "waits for done[0]: ", "likely: it loads next, so it waits for a buffer to be free"});
+}
+
 TEST_CASE("hang skipped: a CTA that does not arrive at its own barrier, as the other does") {
   const std::string ptx = kernel(R"(
     .shared .align 8 .b64 full;
