@@ -55,7 +55,9 @@ Order Hazards::order(const Record& before, uint32_t before_lanes, const Record& 
       return Order::unfenced;
     return own || by_fellow ? Order::warp_only : Order::weak;
   }
-  if (b.proxy == Proxy::generic && n.proxy == Proxy::async && b.writes && !before.done_in(view.fenced, before_lanes))
+  // Reads need a fence before an answer of cluster launch control, and before nothing else that is known.
+  if (b.proxy == Proxy::generic && n.proxy == Proxy::async && (b.writes || now.kind == Kind::launch_control) &&
+      !before.done_in(view.fenced, before_lanes))
     return Order::unfenced;
   const auto moves_data = [](Kind kind) { return kind != Kind::tensor_alloc && kind != Kind::tensor_dealloc; };
   if (b.proxy == Proxy::tensor && n.proxy == Proxy::tensor && !own && moves_data(before.kind) && moves_data(now.kind) &&

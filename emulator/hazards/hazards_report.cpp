@@ -182,7 +182,9 @@ void Hazards::report(const Conflict& conflict, const Record& now, uint32_t now_l
     case Order::unfenced:
       rule = Rule::proxy_fence;
       rank = s.writes ? Rank::rule : Rank::error;
-      explanation = "A barrier orders the two, but no fence.proxy.async lies between the threads' writes and the use.";
+      explanation =
+          fmt::format("A barrier orders the two, but no fence.proxy.async lies between the threads' {} and the {}.",
+                      f.writes ? "writes" : "reads", f.writes ? "use" : "next answer");
       break;
     case Order::untaken:
       rule = Rule::tcgen05_fence;
@@ -228,6 +230,8 @@ void Hazards::report(const Conflict& conflict, const Record& now, uint32_t now_l
       break;
   }
   std::string fix = conflict.order == Order::none ? fix_between_threads(first, second) : "";
+  if (conflict.order == Order::unfenced && !f.writes)
+    fix = "each reading thread executes fence.proxy.async.shared::cta behind its load and before it signals";
   if (now.kind == Kind::wgmma_operands && first.cta_rank == second.cta_rank &&
       (conflict.order == Order::warp_only || conflict.order == Order::weak)) {
     rule = Rule::warp_sync;

@@ -36,16 +36,17 @@ const RuleTraits& traits(Rule rule) {
        "Two writes to the same bytes or columns that nothing orders, and that differ where threads store; in global "
        "memory stores and bulk stores that differ, and a plain store with an atomic",
        "stores of what is there already"},
-      {"proxy-fence", Rank::error, "written by threads and used through the async proxy without a proxy fence",
+      {"proxy-fence", Rank::error, "accessed by threads and then through the async proxy without a proxy fence",
        "each writing thread executes fence.proxy.async.shared::cta (of global memory .global) behind its stores and "
        "before "
        "the barrier; or whoever uses the bytes, behind its wait",
        "PTX ISA, Proxies; membar/fence: fence.proxy.async",
        "Bytes that threads wrote (`st.shared`, `cp.async`) and TMA, bulk copies, `wgmma` or `tcgen05` then read or "
-       "overwrite; global memory that threads wrote and TMA loads or overwrites. A fence anywhere on the way between "
-       "the two counts, by the writer or by whoever learned of the write",
-       "reads by threads before an asynchronous overwrite (the text can be read to ask for a fence there; no published "
-       "kernel has one)"},
+       "overwrite; global memory that threads wrote and TMA loads or overwrites. A rule where the bytes are "
+       "overwritten, also an answer of cluster launch control that threads have read. A fence anywhere on the way "
+       "between the two counts, by the thread or by whoever learned of what it did",
+       "other reads by threads before an asynchronous overwrite (the text can be read to ask for a fence there; no "
+       "published kernel has one)"},
       {"weak-order", Rank::error, "handed over by a synchronisation that is too weak",
        "release before the signal and acquire behind it, at a scope that holds both threads: .release.cluster and "
        ".acquire.cluster between the CTAs of a cluster; through global memory __threadfence() before the writer's "

@@ -38,7 +38,7 @@ class Check(Refusals):
 
     def test_an_exhibit(self):
         lines = self.exhibit(1, "hopper_store_without_proxy_fence", "broken")
-        self.assertEqual(lines[0], "========= Error: store_tiles: written by threads and used through the async proxy without a "
+        self.assertEqual(lines[0], "========= Error: store_tiles: accessed by threads and then through the async proxy without a "
                                    "proxy fence [proxy-fence]")
         self.assertRegex(lines[1], r"^=========     shared memory: .* bytes .* tile ")
         self.assertRegex(lines[2], r"^=========     TMA store at museum/hopper_store_without_proxy_fence.cu:\d+ \(in ptx/bulk.cuh:\d+\)$")

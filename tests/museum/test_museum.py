@@ -74,7 +74,7 @@ class Rules(unittest.TestCase):
         source = (museum.ROOT / "emulator" / "hazards" / "rules.h").read_text()
         self.assertEqual(len(rules), int(re.search(r"kRules = (\d+);", source)[1]))
         self.assertEqual(rules["proxy-fence"],
-                         ("error", "written by threads and used through the async proxy without a proxy fence"))
+                         ("error", "accessed by threads and then through the async proxy without a proxy fence"))
 
     def test_faults_are_read(self):
         faults = museum.faults()

@@ -158,6 +158,22 @@ TEST_CASE("what threads have read is overwritten by a bulk copy behind a pair of
   CHECK(found(program(release, acquire, "st.shared.u32 [%r4], %r2;\n")) == Names{"Rule weak-order"});
 }
 
+TEST_CASE("the next answer of cluster launch control: the last one has been read, and a proxy fence lies between") {
+  const auto ask = [](const std::string& barrier) {
+    return fmt::format(
+        "@!%p6 mbarrier.arrive.expect_tx.shared::cta.b64 _, [{0}], 16;\n@!%p6 clusterlaunchcontrol.try_cancel.async"
+        ".shared::cta.mbarrier::complete_tx::bytes.b128 [%r4], [{0}];\n{1}",
+        barrier, wait(barrier, 0));
+  };
+  const std::string fence = "fence.proxy.async.shared::cta;\n", all = "bar.sync 0;\n";
+  const auto body = [&](const std::string& between) {
+    return kStart + ask("%r5") + "ld.shared.b128 %q0, [%r4];\n" + between + ask("%r6");
+  };
+  CHECK(found(body(fence + all)).empty());
+  CHECK(found(body(all + fence)).empty());
+  CHECK(found(body(all)) == Names{"Rule proxy-fence"});
+}
+
 TEST_CASE("the source of a bulk store") {
   const auto body = [](const std::string& between, const std::string& end) {
     const std::string store =
