@@ -47,7 +47,8 @@ Order Hazards::order(const Record& before, uint32_t before_lanes, const Record& 
     if (!before.done_in(view.seen, before_lanes)) return Order::none;
     const auto& fellows = threads_[now.issuer].classes;
     const bool by_fellow = std::any_of(fellows.begin(), fellows.end(), [&](const Lanes& part) {
-      return before.done_in(part.view->done, before_lanes);
+      // What its own lanes have learnt since it was issued does not help it.
+      return !(part.lanes & now_lanes) && before.done_in(part.view->done, before_lanes);
     });
     // Of the two that a wgmma may lack this is the graver one.
     if (now.kind == Kind::wgmma_operands && b.proxy == Proxy::generic && b.writes &&

@@ -31,7 +31,7 @@ uint32_t own_address(const Warp& warp, const AddressOperand& operand, bool gener
   uint64_t address = warp.address(operand, lane);
   if (generic && is_shared(address)) address -= kSharedWindow;
   if (address >> 32 || shared_rank(static_cast<uint32_t>(address)) != warp.cta.rank)
-    throw Trap(FaultCode::illegal_instruction,
+    throw Trap(FaultKind::launch_control, FaultCode::illegal_instruction,
                fmt::format("clusterlaunchcontrol.try_cancel with its {} at {:#x}: it must be in the executing CTA's "
                            "shared memory",
                            what, address),
@@ -51,7 +51,7 @@ void ask(Warp& warp, const Instruction& instruction, int lane) {
         fmt::format("response of clusterlaunchcontrol.try_cancel at {:#x}: it must be 16-byte aligned", response),
         kSource);
   if (own.saw_no_more_clusters)
-    throw Trap(FaultCode::launch_failure,
+    throw Trap(FaultKind::launch_control,
                "clusterlaunchcontrol.try_cancel after this CTA has seen that no cluster was left: what it does then is "
                "undefined; stop asking at the first is_canceled that is false",
                kSource);

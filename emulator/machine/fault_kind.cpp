@@ -58,6 +58,9 @@ const FaultTraits& traits(FaultKind kind) {
        "Shared addresses and multicast masks with a rank beyond the cluster's size"},
       {"peer-gone", launch_failure, "another CTA of the cluster used after it has ended",
        "What the rule of this name tells beforehand: it has come to pass"},
+      {"launch-control", launch_failure, "cluster launch control used against its rules",
+       "`clusterlaunchcontrol.try_cancel` by a CTA that has seen that no cluster was left, or with a response or an "
+       "mbarrier in another CTA's memory"},
       {"illegal-instruction", illegal_instruction, "instruction with operands that it does not allow",
        "Operands outside the range that the instruction allows, or different in lanes that must agree"},
       {"invalid-target", invalid_pc, "jump or call to where no code is",

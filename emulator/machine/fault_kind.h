@@ -41,6 +41,7 @@ enum class FaultKind : uint8_t {
   barrier_misuse,
   no_such_cta,
   peer_gone,
+  launch_control,
   illegal_instruction,
   invalid_target,
   stack,
@@ -52,7 +53,7 @@ enum class FaultKind : uint8_t {
   time_limit,
   not_emulated,
 };
-inline constexpr size_t kFaultKinds = 30;
+inline constexpr size_t kFaultKinds = 31;
 
 struct FaultTraits {
   std::string_view id;     ///< "out-of-bounds": in reports, for tests and filters
