@@ -111,7 +111,7 @@ def part_of_cell(finding, rung):
     error, and schedules behind it where not all show it."""
     def lines(*sides):
         return "at " + ", ".join(map(str, sorted({int(number) for side in sides for place in (side["where"], *side["also"])
-                                                  for number in re.findall(rf"\b{rung}/blackwell\.cu:(\d+)", place)})))
+                                                  for number in re.findall(rf"\b{rung}/\w+\.cu:(\d+)", place)})))
     text = f"{'' if finding['rank'] == 'Error' else finding['rank'].lower() + ' '}`{finding['rule']}`"
     sides = finding["sides"]
     if "report" in finding or len(sides) == 1:

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from mutant import Good, Seeds  # noqa: E402
+from mutant import Good, Seeds, kernel_of  # noqa: E402
 from surgery import Executable  # noqa: E402
 from tools import build, check  # noqa: E402
 from tools.rung import Case, execute  # noqa: E402
@@ -21,8 +21,12 @@ SECONDS = 60  # a run takes well under one
 
 
 @lru_cache(maxsize=None)
-def executable(rung):
-    return Executable(build.rung(rung), rung)
+def executable_with(kernel):
+    return Executable(build.rung(kernel.rung), kernel)
+
+
+def executable(rung, variant=""):
+    return executable_with(kernel_of(rung, variant))
 
 
 def plain(text):
@@ -44,7 +48,7 @@ class Bench:
     def run(self, mutant, schedules, rules=False):
         """Outcome by schedule. `rules`: held to the hazard rules as well."""
         program = self.folder / "bin" / mutant.rung
-        program.write_bytes(executable(mutant.rung).mutated(mutant.edits))
+        program.write_bytes(executable(mutant.rung, mutant.variant).mutated(mutant.edits))
         program.chmod(0o755)
         m, n, k = map(int, mutant.shape.split("x"))
         cases = [Case(mutant.rung, m, n, k, input=mutant.input, variant=mutant.variant, schedule=schedule,
@@ -83,7 +87,7 @@ def complaint(wanted, outcome, source):
 
 def judge(mutant, bench):
     """What is wrong with a mutant's runs: (schedule, complaint, what it said)."""
-    wrong, source = [], executable(mutant.rung).source
+    wrong, source = [], executable(mutant.rung, mutant.variant).source
     for schedules, wanted in mutant.under.items():
         schedules = schedules if isinstance(schedules, tuple) else (schedules,)
         outcomes = bench.run(mutant, schedules)

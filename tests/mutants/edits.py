@@ -50,9 +50,9 @@ CONSUMER_FLIP = f"{RING_FLIP} tcgen05_commit<1>(shared_address(accumulator_full)
 # ---- edits -----------------------------------------------------------------------------------------------------------
 
 
-def without(statement, instruction):
+def without(statement, instruction, times=1):
     """The statement's instruction of this name is gone."""
-    return Edit(statement, rf"{instruction}.*", "")
+    return Edit(statement, rf"{instruction}.*", "", times)
 
 
 TRY_WAIT = r"\{ \.reg \.pred p; (mbarrier\.try_wait\S+) p, \[(%r\d+)\], (\S+); selp\.u32 (%r\d+), 1, 0, p; \}"

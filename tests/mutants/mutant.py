@@ -1,13 +1,36 @@
 """What a mutant is, and how to say what its runs must come to."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Union
+
+from surgery import Kernel, SurgeryError
 
 ROUND = ("earliest", "latest", "random:1", "random:2")
 SHAPES = {"step00": "128x256x16", "step01": "128x256x64",  # and ten K tiles: two rounds and a half of a ring of four
           "step02": "128x256x160", "step03": "128x256x160", "step04": "128x256x640", "step05": "128x256x640",
-          "step06": "256x512x640"}  # a cluster
+          "step06": "256x512x640",  # a cluster
+          "step07": "256x256x640"}  # a pair
 SEEDS = tuple(f"random:{seed}" for seed in range(1, 9))
+
+
+# Of step07: its first two kernels by their variants, its last one by the ways to get operands, as in step07_persistent/plan.h.
+KERNELS = {"pair": "step07_pair", "persistent": "step07_persistent_grid"}
+ALONE, MULTICAST, PAIR = range(3)
+
+
+def kernel_of(rung, variant):
+    """The function that runs. step07 has three, and of its last one an instance for each way to get operands and each width."""
+    if not rung.startswith("step07"):
+        return Kernel(rung)
+    if variant in KERNELS:
+        return Kernel(rung, f"{variant}.cu", KERNELS[variant])
+    width = re.search(r"\btile-n=(\d+)", variant)
+    if not width:
+        raise SurgeryError(f"{rung}, variant '{variant}': the rung would choose among kernels for 128, 224 and 256 columns; name "
+                           "one with tile-n=")
+    operands = MULTICAST if "multicast=on" in variant else ALONE if "cta-group=1" in variant else PAIR
+    return Kernel(rung, arguments=f"L8Operands{operands}ELi{width[1]}E")
 
 
 @dataclass(frozen=True)
@@ -23,7 +46,7 @@ GOOD = Good()
 @dataclass(frozen=True)
 class Says:
     """The run fails, and its report holds these parts in this order, whatever lies between them. {statement} stands for
-    the place of that statement of blackwell.cu, as file:line."""
+    the place of that statement of the kernel's file, as file:line."""
     parts: tuple
     status: int = 1
 
@@ -57,7 +80,7 @@ def mismatch(*parts):
 
 @dataclass(frozen=True)
 class Seeds:
-    """Of eight seeds at least `least` fail, each in one of these ways; the others end well."""
+    """Of the seeds at least `least` fail, each in one of these ways; the others end well."""
     ways: tuple
     least: int
 
@@ -91,6 +114,14 @@ class Mutant:
     def __post_init__(self):
         if not self.shape:
             object.__setattr__(self, "shape", SHAPES[self.rung[:6]])
+
+    @property
+    def kernel(self):
+        return kernel_of(self.rung, self.variant)
+
+    @property
+    def file(self):
+        return f"{self.rung}/{self.kernel.file}"
 
 
 Outcome = Union[Good, Says, Seeds]

@@ -1,6 +1,6 @@
 """Edits the PTX inside an executable: a broken kernel without a compiler.
 
-The executables hold their PTX as plain text (-no-compress). An edit names a statement of blackwell.cu and a regular
+The executables hold their PTX as plain text (-no-compress). An edit names a statement of the kernel's file and a regular
 expression for a line of PTX that comes from it: which lines those are, the .loc directives say, as they do for the
 emulator's reports. The text keeps its length, so that nothing else in the file moves. An edit that does not match
 exactly as often as it says is an error, not a mutant that happens to be right.
@@ -24,10 +24,26 @@ class SurgeryError(Exception):
 
 
 @dataclass(frozen=True)
+class Kernel:
+    """Which function is edited.
+
+    name: "": that of the rung.
+    arguments: of its template before the types, as the compiler mangles them.
+    """
+    rung: str
+    file: str = "blackwell.cu"
+    name: str = ""
+    arguments: str = ""
+
+    def __post_init__(self):
+        object.__setattr__(self, "name", self.name or self.rung)
+
+
+@dataclass(frozen=True)
 class Edit:
     """Replaces what `find` matches in the lines of PTX of one statement.
 
-    at: a piece of the statement, unique in blackwell.cu; blanks and line ends count as one blank. None: the whole kernel.
+    at: a piece of the statement, unique in the kernel's file; blanks and line ends count as one blank. None: the whole kernel.
     find: a regular expression, searched for inside single lines of PTX.
     put: as re.sub takes it; may hold line ends.
     """
@@ -45,10 +61,10 @@ class Move:
 
 
 class Source:
-    """blackwell.cu of a rung, to turn statements into line numbers."""
+    """The kernel's file, to turn statements into line numbers."""
 
-    def __init__(self, rung):
-        self.name = f"{rung}/blackwell.cu"
+    def __init__(self, kernel):
+        self.name = f"{kernel.rung}/{kernel.file}"
         self.text = (ROOT / self.name).read_text()
 
     def line(self, statement):
@@ -64,16 +80,17 @@ class Source:
 
 
 class Executable:
-    """A rung's executable and the PTX in it."""
+    """A rung's executable and the PTX of one of its kernels."""
 
-    def __init__(self, path, rung):
-        self.rung = rung
-        self.source = Source(rung)
+    def __init__(self, path, kernel):
+        self.kernel = kernel
+        self.source = Source(kernel)
         self.data = Path(path).read_bytes()
         texts = [(match.start(), self.data.index(b"\0", match.start())) for match in re.finditer(rb"\.version \d", self.data)]
-        texts = [(begin, end) for begin, end in texts if f".entry _Z{len(rung)}{rung}".encode() in self.data[begin:end]]
+        entry = f".entry _Z{len(kernel.name)}{kernel.name}".encode()
+        texts = [(begin, end) for begin, end in texts if entry in self.data[begin:end]]
         if len(texts) != 1:
-            raise SurgeryError(f"{path}: {len(texts)} PTX texts with the kernel {rung}, not one; is it built with "
+            raise SurgeryError(f"{path}: {len(texts)} PTX texts with the kernel {kernel.name}, not one; is it built with "
                                "-no-compress?")
         self.begin, self.end = texts[0]
 
@@ -84,7 +101,7 @@ class Executable:
     def mutated(self, edits, types=(0, 2)):
         """The file with edits in the kernel for these types (of ladder::DType: in, out)."""
         ptx = self.ptx
-        begin, end = self._kernel(ptx, types)
+        begin, end = self._function(ptx, types)
         kernel = ptx[begin:end]
         for edit in edits:
             kernel = self._moved(kernel, edit) if isinstance(edit, Move) else self._edited(kernel, edit)
@@ -92,22 +109,22 @@ class Executable:
         if len(text) > len(ptx):
             text = re.sub(r"\n{2,}", "\n", text)
         if len(text) > len(ptx):
-            raise SurgeryError(f"{self.rung}: the edited PTX is {len(text) - len(ptx)} bytes too long")
+            raise SurgeryError(f"{self.kernel.name}: the edited PTX is {len(text) - len(ptx)} bytes too long")
         text = text.encode() + b"\n" * (len(ptx) - len(text))
         return self.data[:self.begin] + text + self.data[self.end:]
 
-    def _kernel(self, ptx, types):
-        name = rf"_Z{len(self.rung)}{self.rung}ILN6ladder5DTypeE{types[0]}ELS1_{types[1]}EE"
+    def _function(self, ptx, types):
+        name = rf"_Z{len(self.kernel.name)}{self.kernel.name}I{self.kernel.arguments}LN6ladder5DTypeE{types[0]}ELS\d_{types[1]}EE"
         found = list(re.finditer(rf"^\.visible \.entry {name}.*?^\}}$", ptx, re.MULTILINE | re.DOTALL))
         if len(found) != 1:
-            raise SurgeryError(f"{self.rung}: {len(found)} kernels {name}, not one")
+            raise SurgeryError(f"{self.kernel.name}: {len(found)} functions {name}, not one")
         return found[0].span()
 
     def _located(self, kernel):
-        """The kernel's lines of PTX, each with the line of blackwell.cu that it comes from (0: no line)."""
+        """The kernel's lines of PTX, each with the line of its file that it comes from (0: no line)."""
         index = next((int(number) for number, path in FILE.findall(self.ptx) if path.endswith("/" + self.source.name)), None)
         if index is None:
-            raise SurgeryError(f"{self.rung}: the PTX has no source lines; is it built with -lineinfo?")
+            raise SurgeryError(f"{self.kernel.name}: the PTX has no source lines; is it built with -lineinfo?")
         outer, line, located = {}, 0, []
         for text in kernel.split("\n"):
             found = LOC.match(text)
@@ -132,7 +149,7 @@ class Executable:
                 times += count
             lines.append(text)
         if times != edit.times:
-            where = f"{self.source.name}:{line}" if edit.at else f"all of {self.rung}"
+            where = f"{self.source.name}:{line}" if edit.at else f"all of {self.kernel.name}"
             raise SurgeryError(f"{edit.find!r} matches {times} times in the PTX of {where}, not {edit.times}")
         return "\n".join(lines)
 

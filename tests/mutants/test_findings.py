@@ -66,7 +66,7 @@ class Findings(unittest.TestCase):
                     self.assertEqual(said, "", "it is a hazard after all: strike it off the list")
                     continue
                 self.assertRegex(said, r"========= (Error|Rule): ")
-                self.assertIn(f"{mutant.rung}/blackwell.cu:", said)
+                self.assertIn(f"{mutant.file}:", said)
                 found += 1
         self.assertGreater(found, 15)
 
@@ -79,9 +79,9 @@ class Findings(unittest.TestCase):
                 findings = self.bench.found(mutant, SCHEDULES)
                 self.assertEqual(", ".join(dict.fromkeys(finding["rule"] for finding in findings)), mutant.found)
                 for finding in findings:
-                    self.assertEqual(finding["kernel"], mutant.rung)
+                    self.assertEqual(finding["kernel"], mutant.kernel.name)
                     for side in finding["sides"]:
-                        self.assertIn(f"{mutant.rung}/blackwell.cu:", side["where"])
+                        self.assertIn(f"{mutant.file}:", side["where"])
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """The tools of the mutants: an edit that does not fit is an error, and a run that does not say what it should is noticed."""
 
+import re
 import unittest
 
 from bench import Bench, executable, judge
 from edits import COMMIT_EMPTY, EXPECT, MMA, S0, S1, WAIT_EMPTY, WAIT_FULL, expects, no_wait
+from edits_step07 import S7
 from mutant import GOOD, Good, Mutant, always, hangs, mismatch, race, seeds
-from surgery import Edit, Executable, Move, SurgeryError
+from surgery import Edit, Executable, Kernel, Move, SurgeryError
 from tools import build
 
 
@@ -64,7 +66,27 @@ class Edits(unittest.TestCase):
 
     def test_an_executable_without_the_kernel(self):
         with self.assertRaisesRegex(SurgeryError, "0 PTX texts with the kernel step01_kloop"):
-            Executable(build.rung(S0), S1)
+            Executable(build.rung(S0), Kernel(S1))
+
+    def test_the_kernel_of_a_variant(self):
+        places = {variant: executable(S7, variant).source.place("mbarrier_init(shared_address(tile_empty[stage])")
+                  for variant in ("pair", "persistent", "walk=2,tile-n=256")}
+        self.assertEqual([place.split(":")[0] for place in places.values()],
+                         [f"{S7}/{name}.cu" for name in ("pair", "persistent", "blackwell")])
+
+    def test_one_instance_of_a_kernel(self):
+        wide, narrow = (executable(S7, f"tile-n={columns}") for columns in (256, 128))
+        alone = executable(S7, "cta-group=1,tile-n=256")
+        edit = Edit("const int first_tile = static_cast", r"%ctaid\.x", "%ctaid.y")
+        texts = {rung.kernel.arguments: rung.mutated([edit]) for rung in (wide, narrow, alone)}
+        self.assertEqual(len(set(texts.values())), 3)
+        for arguments, text in texts.items():
+            edited = re.findall(r"\.entry (\w+)\((?:(?!\.entry).)*%ctaid\.y", text[wide.begin:wide.end].decode(), re.DOTALL)
+            self.assertEqual([f"I{arguments}L" in name for name in edited], [True])
+
+    def test_a_variant_that_leaves_the_instance_open(self):
+        with self.assertRaisesRegex(SurgeryError, "variant 'walk=2': .* name one with tile-n="):
+            executable(S7, "walk=2")
 
 
 class Verdicts(unittest.TestCase):
