@@ -20,7 +20,7 @@ struct Deed {
   enum class Kind : uint8_t { signal, arrive_at_barrier, store, join_peer } kind;
   uint64_t address;  ///< signal: the mbarrier, a shared::cluster address; arrive_at_barrier: its number; store:
                      ///< generic; join_peer, a call that both CTAs of a pair make: none
-  uint32_t source;  ///< instruction
+  uint32_t source;   ///< instruction
   uint32_t lanes;
 };
 
