@@ -7,7 +7,7 @@ S7 = "step07_persistent"
 
 # ---- statements of pair.cu, and of persistent.cu where it has the same -----------------------------------------------
 
-FIRST_SYNC = "barrier_cluster_arrive(); // both CTAs run"
+FIRST_SYNC = "barrier_cluster_arrive_relaxed(); // both CTAs run"
 FIRST_SYNC_WAIT = "barrier_cluster_wait(); if (warp == 0) { tcgen05_alloc"
 SETUP_SYNC_WAIT = "barrier_cluster_wait(); tcgen05_fence_after_thread_sync(); const"
 SETUP_SYNC = f"barrier_cluster_arrive(); {SETUP_SYNC_WAIT}"
@@ -19,33 +19,35 @@ LEADERS_FULL = "const uint32_t full = mapa_shared_cluster("
 PAIR_LOAD_A, PAIR_LOAD_B = (f"cp_async_bulk_tensor_2d_cta_group<2>({name}_tiles" for name in "ab")
 IF_LEADER_MULTIPLIES = "if (warp == 1 && leader && elect_sync()) {"
 PAIR_MMA = "tcgen05_mma_f16<2>("
+WAIT_BOTH_HALVES = "mbarrier_wait_parity_relaxed_cluster(shared_address(accumulator_full)"
 PAIR_COMMIT_EMPTY, PAIR_COMMIT_ACCUMULATOR = (f"tcgen05_commit_multicast<2>(shared_address({name}"
                                               for name in ("tile_empty[stage])", "accumulator_full)"))
 
 # ---- of persistent.cu ------------------------------------------------------------------------------------------------
 
 INIT_ACCUMULATOR_EMPTY, WAIT_ACCUMULATOR_EMPTY = (f"mbarrier_{does}(shared_address(accumulator_empty)"
-                                                  for does in ("init", "wait_parity"))
+                                                  for does in ("init", "wait_parity_relaxed_cluster"))
 LEADERS_ACCUMULATOR_EMPTY = "const uint32_t empty = mapa_shared_cluster("
 PRODUCER_TILE = "const int tile_m = tile % m_pairs * kPairCtas + rank, tile_n = tile / m_pairs; for (int k_tile"
 PAIR_ACCUMULATE = "const bool accumulate = k_tile > 0 || k > 0;"
 B_DESCRIPTOR = "tcgen05_smem_descriptor(b_tiles"
 EPILOGUE_FLIP = "accumulator_parity ^= 1; } if (elect_sync()) cp_async_bulk_wait_group_read"
-RELEASE = "if (elect_sync()) mbarrier_arrive_cluster(accumulator_empty);"
+RELEASE = "if (elect_sync()) mbarrier_arrive_relaxed_cluster(accumulator_empty);"
 FENCE_RELEASE = f"tcgen05_fence_before_thread_sync(); __syncwarp(); {RELEASE}"
 
 # ---- of blackwell.cu -------------------------------------------------------------------------------------------------
 
 MMA_ACCUMULATOR, EPILOGUE_ACCUMULATOR = (f"const uint32_t accumulator = accumulators + {rest}"
-                                         for rest in ("i * kTileN; for", "quarter_lane"))
-NEXT_ACCUMULATOR = "if (++i == plan.accumulators) i = 0, accumulator_parity ^= 1;"
+                                         for rest in ("half * kTileN; for", "quarter_lane"))
+NEXT_ACCUMULATOR = "if (++half == plan.accumulators) half = 0, accumulator_parity ^= 1;"
 PLACES = tuple(f"const TilePlace place = plan.walk.place(tile); const int {what}" for what in ("a_row", "first_row"))
 PRODUCER_TILES = "for (int tile = first_tile; tile < tiles; tile = next_tile(tile)) { if (plan.launch_control"
 INIT_ANSWER_EMPTY = "mbarrier_init(shared_address(answer_empty[slot])"
-WAIT_ANSWER_EMPTY = "mbarrier_wait_parity_cluster(shared_address(answer_empty[slot])"
-EXPECT_ANSWER = "mbarrier_arrive_expect_tx_cluster("
+WAIT_ANSWER_EMPTY = "mbarrier_wait_parity_relaxed_cluster(shared_address(answer_empty[slot])"
+EXPECT_ANSWER = "mbarrier_arrive_expect_tx(full, sizeof answer"
 ASK = "clusterlaunchcontrol_try_cancel_multicast("
-FENCE_ANSWER = "fence_proxy_async_shared_cta(); // read"
+FENCE_ANSWER = "fence_proxy_async_release_shared_cta();"
+FENCE_ASK = "fence_proxy_async_acquire_shared_cluster();"
 
 # ---- edits -----------------------------------------------------------------------------------------------------------
 
@@ -109,10 +111,8 @@ def accumulators_apart(columns):
 
 
 PARITY_FLIPS_EACH_TILE = tuple(Edit(f"{NEXT_ACCUMULATOR} {after}", r"xor\.b32 (%r\d+), (%r\d+), %r\d+;", r"xor.b32 \1, \2, 1;")
-                               for after in ("} }", "__syncwarp"))
+                               for after in ("} }", "tile = next"))
 LAST_GROUP_NOT_CUT = tuple(Edit(place, r"min\.s32 (%r\d+), (%r\d+), %r\d+;", r"mov.b32 \1, \2;") for place in PLACES)
-LEADER_EXPECTS_ANSWER = Edit(EXPECT_ANSWER, r"mbarrier\.arrive\.expect_tx\S+ _, \[(%r\d+)\], %r\d+;",
-                             r"{ .reg .b32 q; .reg .pred p; getctarank.shared::cluster.u32 q, \1; setp.eq.u32 p, q, 0; "
-                             r"@p \g<0> }", times=2)
-WAITS_FOR_OWN_CTA = Edit(WAIT_ANSWER_EMPTY, r"\.acquire\.cluster", "")
+LEADER_EXPECTS_ANSWER = Edit(EXPECT_ANSWER, r"mbarrier\.arrive\.expect_tx\S+ _, \[%r\d+\], %r\d+;",
+                             r"{ .reg .b32 q; .reg .pred p; mov.u32 q, %cluster_ctarank; setp.eq.u32 p, q, 0; @p \g<0> }")
 ASKS_ONCE_MORE = Edit(PRODUCER_TILES, r"setp\.lt\.s32 (%p\d+), (%r\d+), (%r\d+);", r"setp.le.s32 \1, \2, \3;")
