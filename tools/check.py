@@ -1,8 +1,9 @@
 """`ladder check`: holds every access of a program to the hazard rules, under several schedules.
 
-Without arguments: every rung with its variants. With a rung (`step06`, `step06:2x1`): that one. With a program: that
-program, as `ladder emulate` runs it. Exit status 1 when an error was found, the program failed, or no kernel ran; rules and
-notes are listed, and rules count as failures with --strict.
+Without arguments: every rung with its variants, on a chip of four SMs unless LADDER_SMS says otherwise. With a rung (`step06`,
+`step06:2x1`, `step07:walk=2,clusters=1`): that one. With a program: that program, as `ladder emulate` runs it. Exit status 1
+when an error was found, the program failed, or no kernel ran; rules and notes are listed, and rules count as failures with
+--strict.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from tools.terminal import Parser, Progress, Refusal, plural, say
 SCHEDULES = ("earliest", "latest", "random:1")
 RANKS = ("Error", "Rule", "Note")
 SHAPE = "300x520x328"  # ragged in all three, tiles that no cluster divides, a ring that goes round
+SMS = "4"  # fewer than it has tiles: CTAs that stay get several each, others start where one has left
 UNWRITTEN = "nothing has written"
 LINELESS = "(no source lines"  # as describe_location() in emulator/report/fault_report.cpp says it
 BOTH_WAYS = ("read-too-early", "overwrite-too-early")
@@ -183,7 +185,8 @@ def rung_subject(name, variant, shape, options):
     command = [str(build.rung(name)), "--m", m, "--n", n, "--k", "16" if name.startswith("step00") else k, "--out-dtype", "f32",
                "--on", emulate.chip(options), "--check"]
     command += ["--variant", variant] if variant else []
-    return Subject(f"{name}:{variant}" if variant else name, command, emulate.environment(options))
+    environment = {"LADDER_SMS": SMS, **emulate.environment(options)}
+    return Subject(f"{name}:{variant}" if variant else name, command, environment)
 
 
 def fitting_chip(path):

@@ -5,6 +5,7 @@ import os
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from support import BUILD, Refusals, ladder
 from tools import check
@@ -35,6 +36,23 @@ class Check(Refusals):
     def test_a_variant(self):
         lines = self.check(0, "--schedules", "latest,random:7", "--shape", "128x256x64", "step06:2x1")
         self.assertRegex("\n".join(lines), r"^step06_multicast:2x1: clean \(latest, random:7; .* s\)$")
+
+    def test_settings(self):
+        lines = self.check(0, "--schedule", "latest", "step07:clusters=2,accumulators=1")
+        self.assertRegex("\n".join(lines), r"^step07_persistent:clusters=2,accumulators=1: clean \(latest; .* s\)$")
+
+    def test_answers_that_are_handed_on(self):
+        """Rungs are on few SMs, where hardly a tile's cluster starts: each answer's place is written, read and written again."""
+        for variant in ("scheduler=clc", "scheduler=clc,cta-group=1", "scheduler=clc,cta-group=1,multicast=on"):
+            self.assertIn("clean", self.check(0, f"step07:{variant},tile-n=128")[-1])
+
+    def test_rungs_are_on_few_sms(self):
+        options = mock.Mock(chip="b200", schedule=None, seed=None, threads=None, strict=False, counters=None)
+        with mock.patch.dict(os.environ):
+            os.environ.pop("LADDER_SMS", None)
+            self.assertEqual(check.rung_subject("step07_persistent", "", "8x8x8", options).environment["LADDER_SMS"], "4")
+            os.environ["LADDER_SMS"] = "20"
+            self.assertEqual(check.rung_subject("step07_persistent", "", "8x8x8", options).environment["LADDER_SMS"], "20")
 
     def test_an_exhibit(self):
         lines = self.exhibit(1, "hopper_store_without_proxy_fence", "broken")
@@ -141,7 +159,8 @@ class Check(Refusals):
                 (["--timeout", "0", "step05"], ["--timeout 0: expected seconds, more than 0"]),
                 (["--timeout", "soon", "step05"], ["--timeout"]),
                 (["step05", "--check"], ["--check: a rung is checked by name and --shape"]),
-                (["step06:9x9"], ["step06:9x9: no such variant; there are 2x2, "]),
+                (["step06:9x9"], ["--variant 9x9: step06_multicast has no such variant; it has 2x2, "]),
+                (["step07:walk=0"], ["walk=0: must be auto|1..32."]),
                 (["step99"], ["step99: no such rung"]),
                 (["--chip", "v100", "step05"], ["--chip v100: no such chip"]),
                 (["./no_such_program"], ["./no_such_program: no such file"]),

@@ -69,6 +69,18 @@ class Commands(Refusals):
         self.assertEqual(row[1:3], ["131,072", "196,608"])
         self.assert_refused(ladder("compare", "step06:3x3", "step06", "--shape", "256x512x64"), "3x3", "2x2-alone")
 
+    def test_settings_in_place_of_a_variant(self):
+        done = ladder("run", "step07", "--shape", "300x264x72", "--on", "b200", "--variant", "accumulators=1,walk=3", "--check")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("  variant   accumulators=1,walk=3\n", done.stdout)
+        done = ladder("compare", "step07", "step07:accumulators=1,clusters=1", "--shape", "512x512x64")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("step07_persistent and step07_persistent:accumulators=1,clusters=1 at 512x512x64", done.stdout)
+        self.assertIn("D has the same bits", done.stdout)
+        row = next(line.split() for line in done.stdout.splitlines() if line.startswith("ctas"))
+        self.assertEqual(row[1:3], ["16", "2"])
+        self.assert_refused(ladder("compare", "step07:walk=0", "step07", "--shape", "8x8x8"), "walk=0: must be auto|1..32")
+
     def test_a_reader_who_has_seen_enough(self):
         reader, writer = os.pipe()
         os.close(reader)

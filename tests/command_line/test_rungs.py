@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import tempfile
 import unittest
 from pathlib import Path
@@ -12,6 +13,7 @@ from support import BUILD, NOBODY, Refusals, run
 
 STEP00 = BUILD / "bin" / "step00_single_mma"
 STEP01 = BUILD / "bin" / "step01_kloop"
+STEP07 = BUILD / "bin" / "step07_persistent"
 RUNGS = [STEP00, STEP01]
 
 
@@ -174,6 +176,57 @@ class Multiplies(unittest.TestCase):
             done = run([STEP01, "--a", a, "--b", b, "--round", "--out", folder / "d.npy", "--out-dtype", "f32", "--on", "b200"])
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertEqual(npy.load(folder / "d.npy"), ("<f4", [[1.0] * 8, [1 + 2**-10] * 8]))
+
+
+class Settings(Refused):
+    """Variants that have no name of their own."""
+
+    def report(self, variant, shape="520x1032x72", **environment):
+        done = run([STEP07, "--shape", shape, "--variant", variant, "--json", "--on", "b200"], env={**os.environ, **environment})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_any_that_go_together(self):
+        report = self.report("accumulators=1,walk=3")
+        self.assertEqual(report["variant"], "accumulators=1,walk=3")
+        self.assertEqual(report["plan"], "3 x 9 tiles of 256 x 128, walk 3; 27 clusters of 2; 8 stages, 1 accumulator")
+        self.assertEqual(self.report("walk=3,accumulators=1")["plan"], report["plan"])
+        few = self.report("stages=2,tile-n=224", LADDER_SMS="4")
+        self.assertEqual(few["plan"], "3 x 5 tiles of 256 x 224, walk 1; 2 clusters of 2; 2 stages, 2 accumulators")
+        self.assertEqual((few["device"]["sm_count"], few["counters"]["ctas"]), (4, 4))
+
+    def test_the_plan_is_said(self):
+        done = run([STEP07, "--shape", "128x128x64", "--on", "b200", "--variant", "cta-group=1"])
+        self.assertIn("\n  plan      1 x 1 tiles of 128 x 128, walk 1; 1 cluster of 1; 6 stages, 2 accumulators\n", done.stdout)
+        for rung, variant in ((STEP01, "plain"), (STEP07, "pair")):  # nothing to choose
+            done = run([rung, "--shape", "128x128x64", "--on", "b200", "--variant", variant])
+            self.assertNotIn("plan", done.stdout)
+            done = run([rung, "--shape", "128x128x64", "--on", "b200", "--variant", variant, "--json"])
+            self.assertIsNone(json.loads(done.stdout)["plan"])
+
+    def test_refused(self):
+        for variant, *parts in (("walk=33", "walk=33: must be auto|1..32"),
+                                ("speed=1", "--variant: 'speed=1' is no setting; expected NAME=VALUE", "of cta-group, multicast, "),
+                                ("walk=1,walk=2", "--variant: walk is set twice"),
+                                ("multicast=on", "multicast=on: ", "add cta-group=1"),
+                                ("scheduler=clc,persistent=off", "scheduler=clc: ", "leave persistent=off out"),
+                                ("clusters=3,scheduler=clc", "clusters=3: with scheduler=clc ", "leave one of them out"),
+                                ("walk", "--variant walk: step07_persistent has no such variant; it has best, pair, ",
+                                 ", and what its settings make (--help)")):
+            self.refuse(STEP07, ["--shape", "128x128x64", "--variant", variant], *parts)
+            self.refuse(STEP07, ["--where", "--variant", variant], *parts)
+        self.refuse(STEP01, ["--variant", "walk=1"], "--variant walk=1: step01_kloop has no such variant; it has plain")
+        # What depends on the shape is known when the kernel is about to run.
+        self.refuse(STEP07, ["--shape", "4096x4096x64", "--on", "b200", "--variant", "stages=7"],
+                    "stages=7: 6 fit beside the store buffers where a tile is 256 columns wide; leave it out for as many")
+
+    def test_they_are_told(self):
+        told = json.loads(run([STEP07, "--where", "--on", "b200"]).stdout)["settings"]
+        said = run([STEP07, "--help"]).stdout
+        self.assertEqual(told["walk"], ["auto", "1..32"])
+        for name, values in told.items():
+            self.assertRegex(said, rf"\n    {name}={re.escape('|'.join(values))} +\w.* \(default {values[0]}\)\n")
+        self.assertEqual(json.loads(run([STEP01, "--where", "--on", "b200"]).stdout)["settings"], {})
 
 
 class Json(unittest.TestCase):

@@ -20,9 +20,12 @@ import json, os, struct, sys
 arguments = sys.argv[1:]
 options = {{arguments[i][2:]: arguments[i + 1] for i in range(len(arguments) - 1) if arguments[i].startswith("--")}}
 wrong = os.environ.get("MISBEHAVE", "")
+settings = {{"speed": ["auto", "1..9"], "colour": ["red", "blue"]}} if "step02" in sys.argv[0] else {{}}
 if arguments[0] == "--where":
-    print(json.dumps({{"device": {{"emulated": True, "chip": "b200"}}, "variants": ["plain", "other"]}}))
+    print(json.dumps({{"device": {{"emulated": True, "chip": "b200"}}, "variants": ["plain", "other"], "settings": settings}}))
     sys.exit(0)
+if "speed=1" in options.get("variant", "") and "colour=blue" in options["variant"]:
+    sys.exit(2)
 if wrong == "remark":
     print("a store was lost", file=sys.stderr)
 name = os.path.basename(sys.argv[0])
@@ -61,9 +64,7 @@ class StandIns(unittest.TestCase):
         bin_folder = Path(self.folder.name, "bin")
         bin_folder.mkdir()
         for name in ("step00_single_mma", "step01_kloop"):
-            path = bin_folder / name
-            path.write_text(STAND_IN)
-            path.chmod(0o755)
+            self.stand_in(name)
         for patch in (mock.patch.object(build, "FOLDER", Path(self.folder.name)),
                       mock.patch.object(build, "build", lambda *_, **__: None)):
             patch.start()
@@ -76,6 +77,11 @@ class StandIns(unittest.TestCase):
                 contextlib.redirect_stderr(said):
             result = action()
         return result, said.getvalue()
+
+    def stand_in(self, name):
+        path = Path(self.folder.name, "bin", name)
+        path.write_text(STAND_IN)
+        path.chmod(0o755)
 
 
 class Run(StandIns):
@@ -161,6 +167,18 @@ class Fuzz(StandIns):
         for name in ("step00_single_mma", "step01_kloop"):
             self.assertEqual({case.variant for case in cases if case.rung == name}, set(rung.variants(name)))
         self.assertGreater(len({case.shape for case in cases}), 1500)
+
+    def test_settings_are_drawn_that_a_rung_takes_together(self):
+        import random
+        self.stand_in("step02_pipeline")
+        drawn = {fuzz.draw_case(random.Random(seed), ["step02_pipeline"]).variant for seed in range(150)}
+        speeds, colours = ["speed=auto", *(f"speed={number}" for number in range(1, 10))], ["colour=red", "colour=blue"]
+        self.assertEqual({each for variant in drawn for each in variant.split(",")}, {"plain", "other", *speeds, *colours})
+        together = {variant for variant in drawn if "," in variant}
+        self.assertGreater(len(together), 15)
+        for variant in together:
+            self.assertEqual({each.split("=")[0] for each in variant.split(",")}, {"speed", "colour"})
+            self.assertFalse({"speed=1", "colour=blue"} <= set(variant.split(",")), variant)
 
 
 class Json(StandIns):
