@@ -1,6 +1,7 @@
 """docs/known_answers.json: hashes of D for fixed inputs, one for all rungs and variants. What is asked, and the file."""
 
 import json
+import re
 from dataclasses import asdict, dataclass, fields, replace
 
 from tools import build
@@ -63,6 +64,21 @@ def write(path, answers):
     path.write_text("{\n" + "\n".join(lines) + f'\n  "answers": [\n{rows}\n  ]\n}}\n')
 
 
+# What a field of the file may hold.
+VALUES = {"shape": r"[1-9]\d*x[1-9]\d*x[1-9]\d*", "dtype": "f16|bf16", "input": "random|integer|position", "variants": "all|first",
+          "builds": "guard|both", "d_hash": "[0-9a-f]{16}"}
+
+
+def fault(answer):
+    """What an answer in the file is not as it must be: (field, rule), or None."""
+    for name, pattern in VALUES.items():
+        if not re.fullmatch(pattern, getattr(answer, name)):
+            return name, f"expected {pattern}"
+    if any(size % 8 for size in sizes_of(answer.shape)[1:]):
+        return "shape", "expected N and K to be multiples of 8, which is what TMA can address"
+    return ("seed", "expected 0 or more") if answer.seed < 0 else None
+
+
 def read(path):
     again = "./ladder selfcheck --record makes docs/known_answers.json anew."
     try:
@@ -75,8 +91,15 @@ def read(path):
         for each in fields(answer):
             if type(getattr(answer, each.name)) is not each.type:
                 raise Refusal(f"{path}: {each.name} of '{answer.name}' is {getattr(answer, each.name)!r}. {again}")
+        wrong = fault(answer)
+        if wrong:
+            raise Refusal(f"{path}: {wrong[0]} of '{answer.name}' is {getattr(answer, wrong[0])!r}; {wrong[1]}. {again}")
     if not answers:
         raise Refusal(f"{path} holds no answers. {again}")
+    names = [answer.name for answer in answers]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise Refusal(f"{path}: there are two answers named '{twice[0]}'. {again}")
     return answers
 
 

@@ -23,8 +23,8 @@ def cases(names, shape=None, dtype="f16"):
         m, n, k, dtype = COMMON
         yield "common", Case(name, m, n, k, dtype, on="auto")
         if not name.startswith("step00"):
-            for shape in SHAPES:
-                yield str(shape), Case(name, *shape, on="auto")
+            for each in SHAPES:
+                yield str(each), Case(name, *each, on="auto")
 
 
 def summary(shape=None, dtype="f16"):

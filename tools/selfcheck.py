@@ -12,6 +12,7 @@ import math
 import os
 import platform
 import re
+import signal
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -332,6 +333,14 @@ def collect(groups, time_limit, report=None):
     return results, False
 
 
+def refuse_to_replace(path):
+    """What is there and no file of ours to replace: a folder, a device."""
+    if not path.name:
+        raise Refusal("--out: needs the name of a file.")
+    if path.exists() and not path.is_file():
+        raise Refusal(f"--out {path}: is there and no file. Name another: --out FILE.")
+
+
 def check(at, answers, out, time_limit):
     groups = planned(at, answers, time_limit)
     path = out or Path(f"selfcheck-{re.sub(r'[^a-z0-9]+', '-', device_name(at).lower())}.json")
@@ -397,6 +406,10 @@ def command(arguments):
     if options.record and (names or options.out or options.on not in ("auto", "b200")):
         raise Refusal("--record: answers are what all rungs agree on, on the emulated B200; leave STEP, --on and --out out.")
     answers = None if options.record else known_answers.read(options.answers)
+    if options.out:
+        refuse_to_replace(options.out)
+    # Ended from outside, it leaves as after Ctrl-C: no run behind it, and a file that says so.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     build.build(quiet=True, target="rungs")
     if options.record:
         return record(options.answers, options.time_limit)

@@ -50,6 +50,10 @@ class Commands(Refusals):
         self.assert_refused_in_one_line(ladder("compare", "step00", "step01", "--shape", "12"), "--shape 12", "MxNxK")
 
     def test_all_rungs_on_one_shape(self):
+        done = ladder("run")  # README's first command
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        runs = 1 + 4 * (len(list(ROOT.glob("step[0-9][0-9]_*/main.cpp"))) - 1)  # step00 takes one K only
+        self.assertIn(f"All {runs} runs passed; rungs with the same inputs gave the same bits of D.", done.stdout)
         done = ladder("run", "--shape", "24x40x48", "--dtype", "bf16")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         rows = [line.split() for line in done.stdout.splitlines() if line.startswith("step")]

@@ -6,8 +6,11 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
+import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -74,13 +77,22 @@ class KnownAnswers(unittest.TestCase):
                 self.assertEqual(fnv(compare.read_f32(out)[2]), answer.d_hash)
 
     def test_what_is_no_such_file(self):
-        good = {"name": "x", "shape": "8x8x16", "dtype": "f16", "input": "random"}
+        good = {"name": "x", "shape": "8x8x16", "dtype": "f16", "input": "random", "d_hash": 16 * "a"}
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "answers.json")
             for text, part in (("{", "no known answers"), ("{}", "answers"), ('{"answers": []}', "no answers"),
                                (json.dumps({"answers": [{**good, "colour": "red"}]}), "colour"),
                                (json.dumps({"answers": [{"name": "x"}]}), "shape"),
-                               (json.dumps({"answers": [{**good, "seed": "1"}]}), "seed of 'x' is '1'")):
+                               (json.dumps({"answers": [{**good, "seed": "1"}]}), "seed of 'x' is '1'"),
+                               (json.dumps({"answers": [{**good, "seed": -1}]}), "seed of 'x' is -1; expected 0"),
+                               (json.dumps({"answers": [{**good, "d_hash": ""}]}), "d_hash of 'x' is ''; expected"),
+                               (json.dumps({"answers": [{**good, "variants": "none"}]}), "variants of 'x' is 'none'"),
+                               (json.dumps({"answers": [{**good, "builds": "botj"}]}), "builds of 'x' is 'botj'"),
+                               (json.dumps({"answers": [{**good, "dtype": "f8"}]}), "dtype of 'x' is 'f8'"),
+                               (json.dumps({"answers": [{**good, "input": "zeros"}]}), "input of 'x' is 'zeros'"),
+                               (json.dumps({"answers": [{**good, "shape": "8x8"}]}), "shape of 'x' is '8x8'"),
+                               (json.dumps({"answers": [{**good, "shape": "8x8x17"}]}), "multiples of 8"),
+                               (json.dumps({"answers": [good, good]}), "two answers named 'x'")):
                 path.write_text(text)
                 with self.assertRaisesRegex(Refusal, part):
                     known_answers.read(path)
@@ -150,7 +162,8 @@ class OnTheEmulator(WithAnswers):
 
     def test_refused_before_anything_runs(self):
         for options, parts in ((["--out", str(self.folder / "nowhere" / "x.json")], ["nowhere", "No such file", "--out FILE"]),
-                               (["--out", str(self.folder)], [str(self.folder), "directory", "--out FILE"]),
+                               (["--out", str(self.folder)], [str(self.folder), "is there and no file", "--out FILE"]),
+                               (["--out", "/dev/full"], ["/dev/full: is there and no file"]), (["--out", ""], ["name of a file"]),
                                (["--answers", str(ROOT / "README.md")], ["README.md holds no known answers", "--record"]),
                                (["--time-limit", "0"], ["--time-limit 0"]), (["--time-limit", "nan"], ["--time-limit nan"]),
                                (["step99"], ["step99: no such rung"]), (["--on", "a100"], ["a100"]),
@@ -402,6 +415,21 @@ class Gpu(Inside):
         self.assertEqual((status, self.verdicts()), (130, 3 * ["right"]))
         self.assertEqual(self.found()["state"], "interrupted")
         self.assertIn("Interrupted", said)
+
+    def test_ended_from_outside(self):
+        out = self.folder / "out.json"
+        process = subprocess.Popen([sys.executable, str(ROOT / "ladder"), "selfcheck", "--on", "b200", "--out", str(out)],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        try:
+            end = time.monotonic() + 60
+            while time.monotonic() < end and not (out.exists() and json.loads(out.read_text())["runs"]):
+                time.sleep(.05)
+            process.terminate()
+            self.assertEqual(process.wait(30), 130)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        self.assertEqual(json.loads(out.read_text())["state"], "interrupted")
 
     def test_the_run_that_takes_the_machine_with_it_is_on_file(self):
         seen = []
