@@ -98,6 +98,7 @@ __device__ __forceinline__ void store_rows(const CUtensorMap* d_map, int first_r
 //   producer  all     warp 0, one lane  tile_empty[stage]      the issuer's tile_full[stage]: its own bytes
 //                                                              (multicast: tile_full[stage] of both)
 //             0                         answer_empty[slot]     answer_full[slot] of all: the next tile's number
+//             all     at the end        tile_empty of all      its CTA: no commit is under way to it any more
 //   mma       issuer  warp 1, one lane  accumulator_empty[]    -
 //                                       tile_full[stage]       tile_empty[stage] of all: the MMAs have read them
 //                                                              accumulator_full[] of those that the MMA is for

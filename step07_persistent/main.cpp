@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
                     setting("tile-n=224", "tiles of 224 columns"),
                     setting("tile-n=256", "tiles of 256 columns"),
                     setting("scheduler=clc", "tiles from the hardware's scheduler"),
-                    setting("stores=direct", "D straight from registers, and a stage more")},
+                    setting("stores=direct", "D straight from registers, and a stage more where it fits")},
       .hopper = {},
       .tile_m = 128,
       .tile_n = 256,

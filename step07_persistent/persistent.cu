@@ -80,6 +80,7 @@ __device__ __forceinline__ void store_rows(const CUtensorMap* d_map, int64_t n, 
 //   role      CTA   threads           waits for           signals
 //   setup     both  warps 0 and 1     -                   cluster barrier: tensor memory and mbarriers are ready
 //   producer  both  warp 0, one lane  tile_empty[stage]   the leader's tile_full[stage]: its own bytes
+//                   at the end        tile_empty of all   its CTA: no commit is under way to it any more
 //   mma       0     warp 1, one lane  accumulator_empty   -
 //                                     tile_full[stage]    tile_empty[stage] of both: the MMAs have read them
 //                                                         accumulator_full of both: all MMAs are complete

@@ -49,7 +49,7 @@ const std::vector<Setting>& known_settings() {
       {"tile-n", {"auto", "128", "224", "256"}, "columns of a tile"},
       {"stages", {"auto", fmt::format("1..{}", kMaxStages)}, "of the ring; auto: as many as fit"},
       {"scheduler", {"static", "clc"}, "clc: the hardware hands out tiles (cluster launch control)"},
-      {"stores", {"tma", "direct"}, "direct: from registers, 32 bytes each; one stage more fits"},
+      {"stores", {"tma", "direct"}, "direct: from registers, 32 bytes each; mostly one stage more fits"},
       {"clusters", {"auto", "1..1048576"}, "of the grid; auto: as many as the device holds, fewer for the same waves"},
   };
   return all;
@@ -105,7 +105,7 @@ Settings read_settings(std::string_view text) {
 }
 
 int k_tile_cycles(Operands operands, int tile_n) {
-  constexpr int kLoadBytesPerCycle = 72;  // ademeure: 20.5 TB/s from L2 to 148 SMs, here at 1.9 GHz
+  constexpr int kLoadBytesPerCycle = 72;  // ademeure, on a B300: 20.5 TB/s from L2 to 148 SMs, at 1.9 GHz
   const int rows_loaded = kTileM + tile_n / ctas_of(operands);
   return std::max(2 * tile_n, rows_loaded * 128 / kLoadBytesPerCycle);
 }
@@ -176,9 +176,9 @@ Plan make_plan(const Settings& settings, int64_t m, int64_t n, int64_t k, const 
 
 std::string to_string(const Plan& plan) {
   const int ctas = ctas_of(plan.operands);
-  return fmt::format("{} x {} tiles of {} x {}, walk {}; {} cluster{} of {}{}; {} stages, {} accumulator{}",
+  return fmt::format("{} x {} tiles of {} x {}, walk {}; {} cluster{} of {}{}; {} stage{}, {} accumulator{}",
                      plan.walk.m_tiles, plan.walk.n_tiles, kTileM * ctas, plan.tile_n, plan.walk.group, plan.clusters,
                      plan.clusters == 1 ? "" : "s", ctas,
-                     plan.launch_control ? ", some of which take over the others" : "", plan.stages, plan.accumulators,
-                     plan.accumulators == 1 ? "" : "s");
+                     plan.launch_control ? ", each of which may take over others" : "", plan.stages,
+                     plan.stages == 1 ? "" : "s", plan.accumulators, plan.accumulators == 1 ? "" : "s");
 }

@@ -71,7 +71,7 @@ Settings read_settings(std::string_view text);
 const std::vector<ladder::Setting>& known_settings();
 
 constexpr int kTileWidths[] = {256, 224, 128};
-/// Cycles that a B200's SM has to do with a K tile at least: 2 for each column to multiply it, and one for 72 bytes to
+/// Cycles that an SM has to do with a K tile at least: 2 for each column to multiply it, and one for 72 bytes to
 /// load from L2, whichever is more. Published figures, not ours: see docs/step07_persistent.md.
 int k_tile_cycles(Operands operands, int tile_n);
 /// How often `clusters` have to take a tile each.
@@ -81,9 +81,9 @@ int best_tile_n(Operands operands, int64_t m, int64_t n, int clusters);
 
 /// Rows of A and of B that the first `wave` tiles of a walk need.
 int64_t rows_of_wave(const ladder::TileWalk& walk, int tile_m, int tile_n, int wave);
-/// The tile rows to a group: 1 where A and B fit in half of L2, which then asks DRAM for each byte once whatever the
-/// order (a B200's L2 are two halves, and what the SMs of both read is kept in both); else the power of two, 32 at
-/// most, for which a wave of `device.clusters` tiles needs the fewest rows.
+/// The tile rows to a group: 1 where A and B fit in half of L2 (D goes through it, too), for then DRAM is asked for each
+/// byte once whatever the order; else the power of two, 32 at most, for which the tiles that `device` computes at once
+/// need the fewest rows of A and B.
 int best_walk(const ladder::TileWalk& tiles, int tile_m, int tile_n, int64_t operand_bytes, const Device& device);
 
 /// All that `settings` leave open, chosen. Throws ladder::UserError where a setting does not fit the others.

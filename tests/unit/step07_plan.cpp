@@ -299,8 +299,8 @@ TEST_CASE("step07 plan: in one line") {
   CHECK(to_string(plan("walk=auto", 4096, 4096, 4096)) ==
         "16 x 16 tiles of 256 x 256, walk 8; 64 clusters of 2; 6 stages, 2 accumulators");
   CHECK(to_string(plan("cta-group=1,accumulators=1,clusters=1,walk=3,tile-n=224,stages=1", 128, 8)) ==
-        "1 x 1 tiles of 128 x 224, walk 3; 1 cluster of 1; 1 stages, 1 accumulator");
+        "1 x 1 tiles of 128 x 224, walk 3; 1 cluster of 1; 1 stage, 1 accumulator");
   CHECK(to_string(plan("scheduler=clc,tile-n=256", 4096, 4096)) ==
-        "16 x 16 tiles of 256 x 256, walk 1; 256 clusters of 2, some of which take over the others; 6 stages, 2 "
+        "16 x 16 tiles of 256 x 256, walk 1; 256 clusters of 2, each of which may take over others; 6 stages, 2 "
         "accumulators");
 }
