@@ -72,7 +72,7 @@ class Lessons(unittest.TestCase):
                 self.assertLessEqual(len(line), lesson.WIDTH, line)
 
 
-class Commands(Refusals):
+class Exercises(Refusals):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory(prefix="ladder-exercise-")
         self.addCleanup(self.folder.cleanup)
@@ -87,6 +87,8 @@ class Commands(Refusals):
             source.write_text(text)
         return self.exercise(short, "--check")
 
+
+class Commands(Exercises):
     def test_refusals(self):
         self.assert_refused_in_one_line(self.exercise("step00"), "step00_single_mma is where the ladder begins")
         self.assert_refused_in_one_line(self.exercise("step99"), "step99: no such rung")
@@ -135,20 +137,6 @@ class Commands(Refusals):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("Right: ", done.stdout)
 
-    def test_a_chains_step_untouched_is_not_done_and_itself_is(self):
-        """Of the pair's exercise the compiler can make nothing: the cluster's shape, which it mentions, is of the rung before."""
-        grid = lesson.named("step07:persistent")
-        done = self.check("step07:persistent", lesson.exercise(grid))
-        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        todo = sum(block.number > 0 for block in lesson.blocks(grid))
-        for part in (f"{todo} TODOs left. Every result is right", "at 384x768x640, variant persistent", "TMA stores, warp 0"):
-            self.assertIn(part, done.stderr)
-        for short in ("step07:pair", "step07:persistent"):
-            step = lesson.named(short)
-            done = self.check(short, (ROOT / step.path).read_text())
-            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-            self.assertIn(f"Right: 24 runs, each with the bits of {step.kernel}", done.stdout)
-
     def test_a_grid_that_does_not_stay_is_not_the_work(self):
         text = (ROOT / "step07_persistent" / "persistent.cu").read_text()
         wrong = text.replace("std::min<int64_t>(m_pairs * n_tiles, resident_clusters(kernel, shape))", "m_pairs * n_tiles")
@@ -156,15 +144,6 @@ class Commands(Refusals):
         done = self.check("step07:persistent", wrong)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertRegex(done.stderr, r"at 2560x2304x64, variant persistent .*\n.*CTAs  +180  +148\n")
-
-    def test_every_setting_of_the_last_step_counts(self):
-        """Here the scheduler's, which does nothing: every tile has a cluster of its own."""
-        text = (ROOT / "step07_persistent" / "blackwell.cu").read_text()
-        wrong = text.replace("plan.launch_control", "false")
-        self.assertNotEqual(text, wrong)
-        done = self.check("step07:blackwell", wrong)
-        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        self.assertRegex(done.stderr, r"Every result is right(.|\n)*at 2560x2304x64, variant scheduler=clc .*\n.*CTAs  +\d+  +148\n")
 
     def test_a_mistake_is_told_with_the_line_of_the_exercise(self):
         text = (ROOT / "step03_warpspec" / "blackwell.cu").read_text()
