@@ -81,9 +81,9 @@ int best_tile_n(Operands operands, int64_t m, int64_t n, int clusters);
 
 /// Rows of A and of B that the first `wave` tiles of a walk need.
 int64_t rows_of_wave(const ladder::TileWalk& walk, int tile_m, int tile_n, int wave);
-/// The tile rows to a group: 1 where A and B fit in half of L2 (D goes through it, too), for then DRAM is asked for each
-/// byte once whatever the order; else the power of two, 32 at most, for which the tiles that `device` computes at once
-/// need the fewest rows of A and B.
+/// The tile rows to a group: 1 where A and B fit in half of L2 (D goes through it, too), for then DRAM is asked for
+/// each byte once whatever the order; else the power of two, 32 at most, for which the tiles that `device` computes at
+/// once need the fewest rows of A and B.
 int best_walk(const ladder::TileWalk& tiles, int tile_m, int tile_n, int64_t operand_bytes, const Device& device);
 
 /// All that `settings` leave open, chosen. Throws ladder::UserError where a setting does not fit the others.

@@ -88,8 +88,8 @@ __device__ __forceinline__ void store_row_wide(void* d, int64_t first, const flo
 }
 
 /// Writes a row of at most 128 bytes into a tile of such rows, 128 bytes apart, in shared memory, as TMA's 128-byte
-/// swizzle keeps it: chunk c of row r lies where chunk c ^ (r % 8) would. `tile`: aligned to 1024 bytes. Eight lanes that hold successive rows write
-/// to eight different chunks, so all banks work.
+/// swizzle keeps it: chunk c of row r lies where chunk c ^ (r % 8) would. `tile`: aligned to 1024 bytes. Eight lanes
+/// that hold successive rows write to eight different chunks, so all banks work.
 template <DType kOut, int kColumns>
 __device__ __forceinline__ void write_swizzled_row(uint8_t* tile, uint32_t row_index,
                                                    const float (&accumulators)[kColumns]) {
