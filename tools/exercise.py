@@ -160,8 +160,8 @@ def command(arguments):
     options = parser.parse_args(arguments)
     step = lesson.named(options.step)
     if step.rung in lesson.CHAINS and ":" not in options.step:
-        each = ", ".join(step.short for step in lesson.steps() if step.rung == lesson.named(options.step).rung)
-        raise Refusal(f"{step.rung} is several steps, and each is an exercise: {each}.")
+        several = ", ".join(each.short for each in lesson.steps() if each.rung == step.rung)
+        raise Refusal(f"{step.rung} is several steps, and each is an exercise: {several}.")
     exercise = Exercise(step, options.folder)
     if options.hint is not None:
         return exercise.hint(options.hint) or 0

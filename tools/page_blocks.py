@@ -55,6 +55,10 @@ def table_row(*cells):
     return f"| {' | '.join(cells)} |"
 
 
+def table(rows):
+    return "".join(table_row(*row) + "\n" for row in rows)
+
+
 MOST_RULES = 3  # in a cell
 
 
@@ -288,7 +292,7 @@ class MachineCode:
 
     def instructions(self, asked):
         rows = [("instruction", "times", "what it is for"), ("---", "---:", "---")]
-        return self.main_loop(asked, lambda loop: "".join(table_row(*each) + "\n" for each in rows + [
+        return self.main_loop(asked, lambda loop: table(rows + [
             (f"`{name}`", str(count), words) for name, count, words in instructions.explained(loop)]))
 
     def resources(self, asked):
@@ -339,14 +343,38 @@ def study(asked):
         parts.setdefault(configuration, []).append(each["part"])
         if each["part"] == "load":
             loads[configuration] = each
-    table = [("arrangement", "K tile", "stages", "bytes of a box row", "boxes", "box rows", "most bytes in flight", "parts"),
+    rows = [("arrangement", "K tile", "stages", "bytes of a box row", "boxes", "box rows", "most bytes in flight", "parts"),
              ("---", *["---:"] * 6, "---")]
     for configuration, each in loads.items():
         counted = each["counters"]
         numbers = (*configuration[1:], each["row_bytes"], counted["total"]["tma_loads"], counted["total"]["tma_box_rows"],
                    counted["most_bytes_in_flight"])
-        table.append((configuration[0], *[f"{number:,}" for number in numbers], ", ".join(parts[configuration])))
-    return "".join(table_row(*each) + "\n" for each in table)
+        rows.append((configuration[0], *[f"{number:,}" for number in numbers], ", ".join(parts[configuration])))
+    return table(rows)
+
+
+def plans(asked):
+    """Shapes by name: what is planned for each."""
+    rows = [("shape", "M x N x K", "tile", "tiles", "waves", "tile rows to a group", "stages"), ("---", "---", "---", "---:", "---:", "---:", "---:")]
+    for each in asked.split():
+        name, _, shape = each.partition("=")
+        told = plan_picture.plan(shape)
+        tiles = told["m_tiles"] * told["n_tiles"]
+        rows.append((name, shape, f"{told['tile_m']} x {told['tile_n']}", f"{tiles:,}", f"{tiles / told['clusters']:.2f}",
+                     str(told["walk"]), str(told["stages"])))
+    return table(rows)
+
+
+def walks(asked):
+    """Shape, and for each walk the time that somebody has measured: beside it what a wave needs."""
+    words = re.fullmatch(r"(\S+),((?: \d+=[\d.]+)+)", asked)
+    if not words:
+        raise Refusal(f"<!-- walks: {asked} -->: expected MxNxK and WALK=TIME, as in 8192x8192x8192, 1=848 8=785.6.")
+    rows = [("tile rows to a group", "rows of A and B that a wave needs", "*origin*, us"), ("---:", "---:", "---:")]
+    for each in words[2].split():
+        walk, time = each.split("=")
+        rows.append((walk, f"{plan_picture.plan(words[1], int(walk))['rows_of_wave']:,}", time))
+    return table(rows)
 
 
 class Museum:

@@ -7,8 +7,8 @@ tools/page_blocks.py says what a page may ask for, and how.
 import re
 from pathlib import Path
 
-from tools import build, plan_picture
-from tools.page_blocks import MachineCode, Museum, Pictures, Reports, counters, difference, layout, orders, rules, study
+from tools import build
+from tools.page_blocks import MachineCode, Museum, Pictures, Reports, counters, difference, layout, orders, plans, rules, study, walks
 from tools.terminal import Parser, Refusal, note, say
 
 DOCS = build.ROOT / "docs"
@@ -53,7 +53,7 @@ def command(arguments):
     reports, machine_code = Reports(), MachineCode()
     kinds = {"report": reports, "diff": difference, "counters": counters, "layout": layout, "orders": orders, "study": study,
              "loop": machine_code.loop, "instructions": machine_code.instructions, "resources": machine_code.resources,
-             "museum": Museum(), "rules": rules, "check": reports.check, "walks": plan_picture.walks, "plans": plan_picture.plans}
+             "museum": Museum(), "rules": rules, "check": reports.check, "walks": walks, "plans": plans}
     stale = []
     try:
         for page in options.pages or sorted(DOCS.glob("*.md")):

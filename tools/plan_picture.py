@@ -6,14 +6,12 @@ All of it is asked of the kernel's own functions, by way of build/bin/tile_plan.
 import json
 import re
 import subprocess
-from html import escape
 from itertools import groupby
 
 from tools import build
+from tools.canvas import FAINT, INK, PAPER, WIDTH, Canvas, short
 from tools.terminal import Refusal
-from tools.trace_picture import FAINT, FONT, INK, PAPER, short
 
-WIDTH = 900
 WAVES = ["#1c4f8c", "#6ea8e6", "#dbe7f5"]  # the first, the second, all others
 IDLE = "#eeeeea"
 
@@ -29,32 +27,16 @@ def plan(shape, walk=0):
     return json.loads(done.stdout)
 
 
-class Canvas:
-    def __init__(self):
-        self.parts = []
-
-    def rect(self, x, y, width, height, fill, tip="", extra=""):
-        body = f"><title>{escape(tip)}</title></rect>" if tip else "/>"
-        self.parts.append(f'<rect x="{short(x)}" y="{short(y)}" width="{short(width)}" height="{short(height)}" fill="{fill}"{extra}{body}')
-
-    def text(self, x, y, text, size=11, fill=INK, extra=""):
-        self.parts.append(f'<text x="{short(x)}" y="{short(y)}" font-size="{size}" fill="{fill}"{extra}>{escape(text)}</text>')
-
+class Sheet(Canvas):
     def grid(self, x, y, width, height, cell):
         lines = [f"M{short(x + i * cell)} {short(y)}v{short(height)}" for i in range(1, round(width / cell))]
         lines += [f"M{short(x)} {short(y + i * cell)}h{short(width)}" for i in range(1, round(height / cell))]
         self.parts.append(f'<path d="{"".join(lines)}" stroke="{PAPER}" stroke-width=".8"/>')
 
-    def svg(self, height, title):
-        head = (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" {FONT} '
-                f'role="img"><title>{escape(title)}</title>')
-        paper = f'<rect x=".5" y=".5" width="{WIDTH - 1}" height="{height - 1}" rx="6" fill="{PAPER}" stroke="#bbb"/>'
-        return "\n".join([head, paper, *self.parts, "</svg>", ""])
-
 
 def walk_svg(shape, walks):
     """D in tiles, once for each walk, the tiles of the first two waves marked."""
-    canvas, gap, top = Canvas(), 26, 84
+    canvas, gap, top = Sheet(), 26, 84
     canvas.text(14, 26, f"The tiles of D that are computed at the same time: {shape}", 15, extra=' font-weight="600"')
     x = 14
     for fill, what in zip(WAVES, ("the first wave", "the second", "later ones")):
@@ -119,27 +101,3 @@ def picture(kind, asked):
         walks = [int(each) for each in words[2].split()]
         return "pictures/tile_walk.svg", walk_svg(words[1], walks), f"Which tiles of D are computed at the same time, {asked} tile rows to a group"
     return "pictures/waves.svg", waves_svg(asked.split()), f"Waves of tiles of three widths at {asked}; modelled"
-
-
-def plans(asked):
-    """Shapes by name: what is planned for each."""
-    rows = [("shape", "M x N x K", "tile", "tiles", "waves", "tile rows to a group", "stages"), ("---", "---", "---", "---:", "---:", "---:", "---:")]
-    for each in asked.split():
-        name, _, shape = each.partition("=")
-        told = plan(shape)
-        tiles = told["m_tiles"] * told["n_tiles"]
-        rows.append((name, shape, f"{told['tile_m']} x {told['tile_n']}", f"{tiles:,}", f"{tiles / told['clusters']:.2f}",
-                     str(told["walk"]), re.search(r"(\d+) stages", told["text"])[1]))
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
-
-
-def walks(asked):
-    """Shape, and for each walk the time that somebody has measured: beside it what a wave needs."""
-    words = re.fullmatch(r"(\S+),((?: \d+=[\d.]+)+)", asked)
-    if not words:
-        raise Refusal(f"<!-- walks: {asked} -->: expected MxNxK and WALK=TIME, as in 8192x8192x8192, 1=848 8=785.6.")
-    rows = [("tile rows to a group", "rows of A and B that a wave needs", "*origin*, us"), ("---:", "---:", "---:")]
-    for each in words[2].split():
-        walk, time = each.split("=")
-        rows.append((walk, f"{plan(words[1], int(walk))['rows_of_wave']:,}", time))
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)

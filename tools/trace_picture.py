@@ -4,26 +4,21 @@ What is drawn is in order, but not to scale: the time between two events is draw
 the last MMA has a share of the width of its own. Colour says the stage, a number the K tile.
 """
 
-from html import escape
 from math import log2
 
+from tools.canvas import FAINT, INK, WIDTH, Canvas, short
 from tools.terminal import Refusal, plural
 from tools.timeline import VIRTUAL_TIME, spread
 
-WIDTH, LEFT, RIGHT = 900, 170, 12
+LEFT, RIGHT = 170, 12
 OUT_SHARE, STORES_SHARE = .2, .3  # of the width, for what comes behind the last MMA; where TMA stores do
 STAGES = ["#2f7ed8", "#e08a00", "#1a9e6b", "#c2519e", "#7a6ad0", "#b8502a", "#5d8a00", "#3a9fb5"]
-PAPER, INK, FAINT, READ, STORED, EVEN, ODD = "#fcfcfa", "#222", "#777", "#8d8d86", "#4a4a46", "#e4e4df", "#c6c6c0"
-FONT = "font-family=\"system-ui,'Helvetica Neue',Helvetica,Arial,sans-serif\""
+READ, STORED, EVEN, ODD = "#8d8d86", "#4a4a46", "#e4e4df", "#c6c6c0"
 PALE, PALER, PALEST = (f' fill-opacity="{share}"' for share in (".45", ".25", ".1"))
 WAITING = "url(#wait)"
 PATTERN = ('<defs><pattern id="wait" width="4" height="4" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
            '<rect width="4" height="4" fill="#eeeeea"/><path d="M0 0V4" stroke="#c9c9c4" stroke-width="3"/></pattern></defs>')
 DOTTED, CENTRED = ' stroke-width="2" stroke-dasharray="2 2"', ' text-anchor="middle"'
-
-
-def short(number):
-    return f"{number:.1f}".removesuffix(".0")
 
 
 class Axis:
@@ -103,10 +98,12 @@ class Facts:
         return {max(time, self.begin) for time in times}
 
 
-class Picture:
+class Picture(Canvas):
     def __init__(self, facts):
+        super().__init__()
         self.facts, self.cta = facts, facts.cta
-        self.parts, self.y = [PATTERN], 80
+        self.parts.append(PATTERN)
+        self.y = 80
         share = STORES_SHARE if self.cta.of("store") else OUT_SHARE
         self.axis = Axis(facts.times(), facts.split, share if self.cta.end > facts.split else 0)
         self.colour = {stage: STAGES[i % len(STAGES)] for i, stage in enumerate(facts.stages)} | {None: INK}
@@ -117,9 +114,7 @@ class Picture:
         return self.axis.x[max(time, self.facts.begin)]
 
     def rect(self, x, y, width, height, fill, tip="", extra=""):
-        body = f"><title>{escape(tip)}</title></rect>" if tip else "/>"
-        self.parts.append(f'<rect x="{short(x)}" y="{short(y)}" width="{short(max(width, 1.5))}" height="{short(height)}" '
-                          f'fill="{fill}"{extra}{body}')
+        super().rect(x, y, max(width, 1.5), height, fill, tip, extra)
 
     def bar(self, begin, end, y, height, fill, tip="", extra=""):
         """From one time to another; a tip says which, in cycles."""
@@ -127,9 +122,6 @@ class Picture:
 
     def line(self, x1, y1, x2, y2, colour, extra=""):
         self.parts.append(f'<path d="M{short(x1)} {short(y1)}L{short(x2)} {short(y2)}" stroke="{colour}"{extra}/>')
-
-    def text(self, x, y, text, size=11, fill=INK, extra=""):
-        self.parts.append(f'<text x="{short(x)}" y="{short(y)}" font-size="{size}" fill="{fill}"{extra}>{escape(text)}</text>')
 
     def label(self, text, y, size=11, fill=INK):
         self.text(LEFT - 8, y, text, size, fill, ' text-anchor="end"')
@@ -270,13 +262,6 @@ class Picture:
                 self.text(x, y + 15, f"{time:,}", 9, FAINT, CENTRED)
         self.y = y + 24
 
-    def svg(self, title):
-        head = (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {short(self.y)}" width="{WIDTH}" '
-                f'height="{short(self.y)}" {FONT} role="img"><title>{escape(title)}</title>')
-        # Paper of its own: the page around it may be dark.
-        paper = f'<rect x=".5" y=".5" width="{WIDTH - 1}" height="{short(self.y - 1)}" rx="6" fill="{PAPER}" stroke="#bbb"/>'
-        return "\n".join([head, paper, *self.parts, "</svg>", ""])
-
 
 def svg(case, cta):
     if not cta.of("load"):
@@ -296,4 +281,4 @@ def svg(case, cta):
     picture.way_out()
     picture.wakes()
     picture.scale()
-    return picture.svg(f"{case.rung}, {case.shape}, schedule {case.schedule}: {VIRTUAL_TIME}")
+    return picture.svg(picture.y, f"{case.rung}, {case.shape}, schedule {case.schedule}: {VIRTUAL_TIME}")

@@ -41,9 +41,8 @@ struct RunRecord {
 ///   d_hash      16 hexadecimal digits (matrix.h: hash_of)
 ///   good        everything that was looked at is right
 ///   faults      sentences
-///   check       {ran, passed, compared, mismatches, projected, rounding_only, summary, pattern}; passed is null when
-///   it
-///               did not run
+///   check       {ran, passed, compared, mismatches, projected, rounding_only, summary, pattern};
+///               passed is null when it did not run
 ///   seconds     {label, inputs, kernel, check, total}; label says whose time `kernel` is
 ///   benchmark   null, or {label, rounds_s, launches_per_round, median_s, spread_s, tflops (null when emulated)}
 ///   counters    the emulator's counters, or null

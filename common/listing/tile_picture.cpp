@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "common/layout/operand_tile.h"
+#include "common/listing/number.h"
 
 namespace {
 
@@ -29,13 +29,6 @@ std::optional<Swizzle> swizzle_named(std::string_view name) {
     if (each == name) return swizzle;
   }
   return std::nullopt;
-}
-
-uint32_t number(const char* text) {  // 0: none
-  uint32_t value = 0;
-  const char* end = text + std::strlen(text);
-  const auto [at, error] = std::from_chars(text, end, value);
-  return error == std::errc{} && at == end ? value : 0;
 }
 
 void draw(const OperandTile& tile, uint32_t lines, uint32_t first) {
@@ -65,8 +58,13 @@ int main(int argc, char** argv) {
                "how many to leave out\n");
     return 2;
   }
-  const OperandTile tile{Major::k, *swizzle, AtomOrder::kRowsFirst, kElementBytes, number(argv[2]), number(argv[3])};
-  const uint32_t lines = number(argv[4]), first = argc == 6 ? number(argv[5]) : 0;
+  const OperandTile tile{Major::k,
+                         *swizzle,
+                         AtomOrder::kRowsFirst,
+                         kElementBytes,
+                         number<uint32_t>(argv[2], 0),
+                         number<uint32_t>(argv[3], 0)};
+  const uint32_t lines = number<uint32_t>(argv[4], 0), first = argc == 6 ? number<uint32_t>(argv[5], 0) : 0;
   const auto fits = [](uint32_t extent, uint32_t atom) { return extent > 0 && extent <= 256 && extent % atom == 0; };
   if (!fits(tile.rows, tile.atom_rows()) || !fits(tile.k, tile.atom_k())) {
     fmt::print(stderr, "a tile of {} rows x {} of K: expected multiples of {} and {}, at most 256\n", argv[2], argv[3],

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "common/harness/user_error.h"
+#include "common/listing/number.h"
 #include "step07_persistent/plan.h"
 
 namespace {
@@ -16,22 +14,15 @@ namespace {
 constexpr Device kB200{.clusters = 148 / 2, .l2_bytes = (126 * 1024 + 512) * 1024};  // emulator/machine/chip.cpp
 constexpr int kTileM = 128;
 
-int64_t number(const char* text) {  // -1: none
-  int64_t value = 0;
-  const char* end = text + std::strlen(text);
-  const auto [at, error] = std::from_chars(text, end, value);
-  return error == std::errc{} && at == end ? value : -1;
-}
-
 nlohmann::ordered_json told(int64_t m, int64_t n, int64_t k, int walk) {
   const Plan plan = make_plan({.walk = walk}, m, n, k, kB200);
   const int tile_m = kTileM * ctas_of(plan.operands);
-  nlohmann::ordered_json json = {{"text", to_string(plan)},
-                                 {"tile_m", tile_m},
+  nlohmann::ordered_json json = {{"tile_m", tile_m},
                                  {"tile_n", plan.tile_n},
                                  {"m_tiles", plan.walk.m_tiles},
                                  {"n_tiles", plan.walk.n_tiles},
                                  {"walk", plan.walk.group},
+                                 {"stages", plan.stages},
                                  {"clusters", kB200.clusters},
                                  {"order", nlohmann::ordered_json::array()},
                                  {"widths", nlohmann::ordered_json::array()},
@@ -42,7 +33,7 @@ nlohmann::ordered_json told(int64_t m, int64_t n, int64_t k, int walk) {
   }
   for (const int tile_n : kTileWidths) {
     json["widths"].push_back({{"tile_n", tile_n},
-                              {"tiles", ((m + tile_m - 1) / tile_m) * ((n + tile_n - 1) / tile_n)},
+                              {"tiles", waves(plan.operands, tile_n, m, n, 1)},
                               {"waves", waves(plan.operands, tile_n, m, n, kB200.clusters)},
                               {"k_tile_cycles", k_tile_cycles(plan.operands, tile_n)}});
   }
@@ -55,7 +46,7 @@ int main(int argc, char** argv) {
   std::array<int64_t, 4> values{};
   bool good = argc == 5;
   for (size_t i = 0; good && i < values.size(); ++i) {
-    values[i] = number(argv[i + 1]);
+    values[i] = number<int64_t>(argv[i + 1], -1);
     good = values[i] >= (i == 3 ? 0 : 1) && values[i] <= 1 << 20;
   }
   if (!good) {
