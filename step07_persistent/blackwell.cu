@@ -357,8 +357,7 @@ Plan plan_step07_persistent(const Gemm& gemm, const Settings& settings) {
   return make_plan(settings, gemm.m, gemm.n, gemm.k, {clusters, l2_bytes});
 }
 
-void launch_step07_persistent(const Gemm& gemm, const Settings& settings) {
-  const Plan plan = plan_step07_persistent(gemm, settings);
+void launch_step07_persistent(const Gemm& gemm, const Plan& plan) {
   if (plan.operands == Operands::pair) launch_operands<Operands::pair>(gemm, plan);
   if (plan.operands == Operands::multicast) launch_operands<Operands::multicast>(gemm, plan);
   if (plan.operands == Operands::alone) launch_operands<Operands::alone>(gemm, plan);

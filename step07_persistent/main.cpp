@@ -4,16 +4,17 @@
 #include "common/harness/rung.h"
 #include "step07_persistent/plan.h"
 
-void launch_step07_pair(const ladder::Gemm& gemm);                                  // pair.cu
-void launch_step07_persistent_grid(const ladder::Gemm& gemm);                       // persistent.cu
-Plan plan_step07_persistent(const ladder::Gemm& gemm, const Settings& settings);    // blackwell.cu
-void launch_step07_persistent(const ladder::Gemm& gemm, const Settings& settings);  // blackwell.cu
+void launch_step07_pair(const ladder::Gemm& gemm);                                // pair.cu
+void launch_step07_persistent_grid(const ladder::Gemm& gemm);                     // persistent.cu
+Plan plan_step07_persistent(const ladder::Gemm& gemm, const Settings& settings);  // blackwell.cu
+void launch_step07_persistent(const ladder::Gemm& gemm, const Plan& plan);        // blackwell.cu
 
 static ladder::Variant with(const std::string& name, const Settings& settings, const char* what) {
-  return {.name = name,
-          .launch = [=](const ladder::Gemm& gemm) { launch_step07_persistent(gemm, settings); },
-          .what = what,
-          .plan = [=](const ladder::Gemm& gemm) { return to_string(plan_step07_persistent(gemm, settings)); }};
+  return {.name = name, .launch = nullptr, .what = what, .plan = [=](const ladder::Gemm& shape) {
+            const Plan plan = plan_step07_persistent(shape, settings);
+            return ladder::Planned{[=](const ladder::Gemm& gemm) { launch_step07_persistent(gemm, plan); },
+                                   to_string(plan)};
+          }};
 }
 
 static ladder::Variant setting(const char* name, const char* what = "") {

@@ -149,9 +149,11 @@ Plan make_plan(const Settings& settings, int64_t m, int64_t n, int64_t k, const 
   plan.tile_n = settings.tile_n ? settings.tile_n : best_tile_n(settings.operands, m, n, at_once);
   const int fit = stages_that_fit(plan.operands, plan.tile_n, settings.direct_stores);
   if (settings.stages > fit) {
-    throw UserError(fmt::format("stages={}: {} fit beside {} where a tile is {} columns wide; leave it out for as many",
-                                settings.stages, fit, settings.direct_stores ? "the barriers" : "the store buffers",
-                                plan.tile_n));
+    const bool others_fit = settings.stages <= stages_that_fit(plan.operands, plan.tile_n, true);
+    throw UserError(
+        fmt::format("stages={}: {} fit beside {} where a tile is {} columns wide; leave it out for as many{}",
+                    settings.stages, fit, settings.direct_stores ? "the barriers" : "the store buffers", plan.tile_n,
+                    others_fit ? ", or add stores=direct, which needs no buffers" : ""));
   }
   const int tile_m = kTileM * ctas_of(plan.operands);
   plan.walk = {static_cast<int>(tiles_of(m, tile_m)), static_cast<int>(tiles_of(n, plan.tile_n)), settings.walk};

@@ -147,11 +147,12 @@ RunRecord multiply(const Rung& rung, const Options& options, bool emulated, cons
                   .d = d.data(),
                   .stream = nullptr};
   check(cudaDeviceSynchronize(), "preparing the matrices");
-  if (variant.plan) record.plan = variant.plan(gemm);
+  const Planned planned = variant.planned(gemm);
+  record.plan = planned.text;
   record.inputs_s = watch.lap();
 
   clock.begin();
-  variant.launch(gemm);
+  planned.launch(gemm);
   check(cudaDeviceSynchronize(), "running the kernel");
   clock.end();
   record.kernel_s = watch.lap();
@@ -178,7 +179,7 @@ RunRecord multiply(const Rung& rung, const Options& options, bool emulated, cons
   record.check_s = watch.lap();
   if (!options.out_path.empty()) write_npy(options.out_path, result);
   if (options.bench) {
-    const auto launch = [&] { variant.launch(gemm); };
+    const auto launch = [&] { planned.launch(gemm); };
     d.fill(kPoisonByte);
     record.benchmark = emulated ? benchmark_emulated(launch) : benchmark_gpu(launch, clock);
     // A kernel may be right once and then wrong: by a phase, an allocation, a workspace that it left behind.

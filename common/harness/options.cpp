@@ -259,6 +259,11 @@ void check_variant(const Rung& rung, const std::string& variant) {
     rung.blackwell_settings.variant(variant);  // throws where it makes no sense
     return;
   }
+  for (const Setting& setting : rung.blackwell_settings.settings) {
+    if (variant != setting.name) continue;
+    throw UserError(fmt::format("--variant {}: a setting wants a value: {}={}", variant, setting.name,
+                                fmt::join(setting.values, "|")));
+  }
   throw UserError(fmt::format("--variant {}: {} has no such variant; it has {}{}", variant, rung.name, names,
                               rung.blackwell_settings.variant ? ", and what its settings make (--help)" : ""));
 }

@@ -28,12 +28,20 @@ struct Gemm {
 /// Launches the kernel on `stream` and returns without waiting. CUDA errors are thrown as ladder::CudaError.
 using Launch = std::function<void(const Gemm&)>;
 
+/// What the host has chosen for a shape on this device, once for as many launches as follow.
+struct Planned {
+  Launch launch;
+  std::string text = "";  ///< the choice in one line; empty: there was nothing to choose
+};
+
 struct Variant {
   std::string name;  ///< as --variant takes it
-  Launch launch;
+  Launch launch;     ///< nullptr where `plan` makes it
   std::string what;  ///< one line for --help
-  /// What the host chooses for this shape on this device, in one line. Empty: there is nothing to choose.
-  std::function<std::string(const Gemm&)> plan = nullptr;
+  std::function<Planned(const Gemm&)> plan = nullptr;
+
+  /// For launches of one shape, all with the same matrices or others.
+  Planned planned(const Gemm& gemm) const { return plan ? plan(gemm) : Planned{launch}; }
 };
 
 struct Setting {

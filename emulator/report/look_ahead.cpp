@@ -60,8 +60,9 @@ LookAhead::Class LookAhead::class_of(const std::string& text) {
   if (name == "tcgen05") return has(text, "alloc.cta_group::2") ? Class::joins : Class::skip;  // dealloc as well
   if (text.starts_with("clusterlaunchcontrol.query")) return Class::answers;
   if (name == "elect") return Class::elects;
+  if (name == "shfl") return Class::shuffles;
   if (name == "exit" || name == "ret" || name == "trap" || name == "brkpt") return Class::exits;
-  constexpr std::array kUnknown{"call", "brx", "shfl", "vote", "match", "redux", "activemask", "alloca"};
+  constexpr std::array kUnknown{"call", "brx", "vote", "match", "redux", "activemask", "alloca"};
   return std::ranges::find(kUnknown, name) != kUnknown.end() ? Class::unknown : Class::skip;
 }
 
@@ -166,6 +167,7 @@ Future LookAhead::follow(Group& group, uint32_t from, uint64_t& left, std::vecto
   };
   std::vector<Part> parts{{from, group.mask}};
   bool begun = false, answered = false;
+  std::map<uint32_t, uint32_t> shuffled;  // by instruction: lanes that have been there
   auto asks = [&](const Instruction& instruction, bool is_wait) {
     const uint64_t address = warp.address(instruction.address, std::countr_zero(warp.active));
     if (lap)
@@ -227,6 +229,17 @@ Future LookAhead::follow(Group& group, uint32_t from, uint64_t& left, std::vecto
                 leaders |= uint32_t{std::countr_zero(members & warp.live) == lane} << lane;
               });
               warp.set_predicate(instruction.operand[1], leaders);
+              break;
+            }
+            case Class::shuffles: {
+              // What another lane will bring is not known: as much as the lane has itself, once.
+              const uint32_t again = std::exchange(shuffled[pc], shuffled[pc] | active) & active;
+              future.known = false;
+              mask &= ~again;
+              auto* to = warp.write<uint32_t>(instruction.operand[0]);
+              const auto* own = warp.read<uint32_t>(instruction.operand[1]);
+              for_lanes(active & ~again, [&](int lane) { to[lane] = own[lane]; });
+              if (instruction.list_count) warp.set_predicate(warp.listed(instruction.list, 0), kAllLanes);
               break;
             }
             case Class::answers:

@@ -3,8 +3,9 @@
 // report can tell a group that waits for another one that waits from a group that nobody would ever help.
 //
 // A group's code is followed from where it stands, with its own registers, as if every wait succeeded: instructions
-// that compute are executed, those that signal or store are noted and not executed. What comes from another lane, a
-// function or an atomic is not known: there it ends.
+// that compute are executed, those that signal or store are noted and not executed. What comes from another lane is
+// guessed to be what the lane has itself, and what follows is not certain; what comes from a function or an atomic is
+// not known: there it ends.
 
 #include <cstdint>
 #include <map>
@@ -57,6 +58,7 @@ class LookAhead {
     barrier,
     joins,
     elects,
+    shuffles,
     answers,
     exits,
     unknown

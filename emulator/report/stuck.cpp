@@ -275,6 +275,7 @@ void find_roots(const Cluster& cluster, std::vector<Stuck>& all, bool for_ever) 
     for (Stuck& stuck : all) {
       stuck.root = stuck.unsure;
       stuck.behind -= kUnsure;
+      if (stuck.root) stuck.cause = missing_signal(cluster, barrier_wait(stuck));
     }
   // The helper that leads to a root soonest first, of the own CTA before others.
   for (Stuck& stuck : all)

@@ -211,14 +211,16 @@ class Settings(Refused):
                                 ("multicast=on", "multicast=on: ", "add cta-group=1"),
                                 ("scheduler=clc,persistent=off", "scheduler=clc: ", "leave persistent=off out"),
                                 ("clusters=3,scheduler=clc", "clusters=3: with scheduler=clc ", "leave one of them out"),
-                                ("walk", "--variant walk: step07_persistent has no such variant; it has best, pair, ",
+                                ("walk", "--variant walk: a setting wants a value: walk=auto|1..32"),
+                                ("fast", "--variant fast: step07_persistent has no such variant; it has best, pair, ",
                                  ", and what its settings make (--help)")):
             self.refuse(STEP07, ["--shape", "128x128x64", "--variant", variant], *parts)
             self.refuse(STEP07, ["--where", "--variant", variant], *parts)
         self.refuse(STEP01, ["--variant", "walk=1"], "--variant walk=1: step01_kloop has no such variant; it has plain")
         # What depends on the shape is known when the kernel is about to run.
         self.refuse(STEP07, ["--shape", "4096x4096x64", "--on", "b200", "--variant", "stages=7"],
-                    "stages=7: 6 fit beside the store buffers where a tile is 256 columns wide; leave it out for as many")
+                    "stages=7: 6 fit beside the store buffers where a tile is 256 columns wide; leave it out for as many, or add "
+                    "stores=direct, which needs no buffers")
 
     def test_they_are_told(self):
         told = json.loads(run([STEP07, "--where", "--on", "b200"]).stdout)["settings"]

@@ -2,15 +2,16 @@
 
 from edits import (CLUSTER_WAIT_EMPTY, LAST_WAIT_EMPTY, RING_WAIT_FULL, STORE_ROWS, WAIT_BUFFER, WAIT_BUFFERS, all_lanes,
                    counts, no_wait, other_parity, without)
-from edits_step07 import (ASK, ASKS_ONCE_MORE, BOTH_EXPECT, BOTH_MULTIPLY, COMMITS_FOR_ONE_CTA, CTA_BARRIER_AT_THE_END,
-                          EPILOGUE_NEVER_FLIPS, EXPECTS_AT_THE_LEADER, EXPECTS_OWN_BYTES, EXPECT_ANSWER, FENCE_ANSWER,
-                          FENCE_ASK, FENCE_RELEASE, HALF_AS_MANY_ROWS, IF_LEADER_EXPECTS, INIT_ACCUMULATOR_EMPTY,
-                          INIT_ANSWER_EMPTY, LAST_GROUP_NOT_CUT, LEADERS_ACCUMULATOR_EMPTY, LEADERS_FULL,
-                          LEADER_ALLOCATES, LEADER_EXPECTS_ANSWER, LOADS_OF_ONE_CTA, NO_FIRST_SYNC,
-                          OTHER_ACCUMULATOR_STORED, PAIR_ALLOC, PAIR_COMMIT_ACCUMULATOR, PAIR_COMMIT_EMPTY, PAIR_LOAD_A,
-                          PAIR_LOAD_B, PARITY_FLIPS_EACH_TILE, RELEASE, RELEASED_BEFORE_THE_WAIT, ROLES_BEGIN_ANEW, S7,
-                          SETUP_SYNC, SETUP_SYNC_WAIT, SUM_GOES_ON, WAIT_ACCUMULATOR_EMPTY, WAIT_ANSWER_EMPTY,
-                          WAIT_BOTH_HALVES, accumulators_apart, commit_to, cta_barrier_for, row_without_rank, to_own_cta)
+from edits_step07 import (ASK, ASKS_ONCE_MORE, BOTH_EXPECT, BOTH_MULTIPLY, COMMITS_FOR_ONE_CTA, COMMIT_ACCUMULATOR,
+                          CTA_BARRIER_AT_THE_END, EPILOGUE_NEVER_FLIPS, EXPECTS_AT_THE_LEADER, EXPECTS_OWN_BYTES,
+                          EXPECT_ANSWER, FENCE_ANSWER, FENCE_ASK, FENCE_RELEASE, HALF_AS_MANY_ROWS, IF_LEADER_EXPECTS,
+                          INIT_ACCUMULATOR_EMPTY, INIT_ANSWER_EMPTY, LAST_GROUP_NOT_CUT, LEADERS_ACCUMULATOR_EMPTY,
+                          LEADERS_FULL, LEADER_ALLOCATES, LEADER_EXPECTS_ANSWER, LOADS_OF_ONE_CTA, NO_FIRST_SYNC,
+                          OTHER_ACCUMULATOR_STORED, PAIR_ALLOC, PAIR_COMMIT_ACCUMULATOR, PAIR_COMMIT_EMPTY,
+                          PAIR_LOAD_A, PAIR_LOAD_B, PARITY_FLIPS_EACH_TILE, RELEASE, RELEASED_BEFORE_THE_WAIT,
+                          ROLES_BEGIN_ANEW, S7, SETUP_SYNC, SETUP_SYNC_WAIT, SUM_GOES_ON, WAIT_ACCUMULATOR_EMPTY,
+                          WAIT_ACCUMULATOR_FULL, WAIT_ANSWER_EMPTY, WAIT_BOTH_HALVES, accumulators_apart, commit_to,
+                          cta_barrier_for, row_without_rank, to_own_cta)
 from mutant import GOOD, Mutant, always, mismatch, notes, race, says, seeds, stops, waits
 from said import LANE, WRONG, cluster_hangs, missing
 
@@ -177,6 +178,9 @@ STEP07 = (
     # ---- blackwell.cu ------------------------------------------------------------------------------------------------
     tiles("unedited, two accumulators", (), race(GOOD, GOOD, GOOD)),
     on_demand("unedited, tiles on demand", (), always(GOOD)),
+    tiles("commit to accumulator_full leaves CTA 1 out, of two", (commit_to(COMMIT_ACCUMULATOR, 1),),
+          always(leaves_cta_1_out("warps 2-5, all lanes", WAIT_ACCUMULATOR_FULL, "accumulator_full[0]", COMMIT_ACCUMULATOR)),
+          found="hang"),
     tiles("epilogue reads the other accumulator", (OTHER_ACCUMULATOR_STORED,), race(WRONG, WRONG, WRONG),
           found="read-too-early"),
     tiles("both accumulators in one place", accumulators_apart(0), race(WRONG, WRONG, WRONG),

@@ -39,6 +39,8 @@ FENCE_RELEASE = f"tcgen05_fence_before_thread_sync(); __syncwarp(); {RELEASE}"
 
 MMA_ACCUMULATOR, EPILOGUE_ACCUMULATOR = (f"const uint32_t accumulator = accumulators + {rest}"
                                          for rest in ("half * kTileN; for", "quarter_lane"))
+COMMIT_ACCUMULATOR = "tcgen05_commit_multicast<T::kCtaGroup>(shared_address(accumulator_full[half])"
+WAIT_ACCUMULATOR_FULL = "mbarrier_wait_parity_relaxed_cluster(shared_address(accumulator_full[half])"
 NEXT_ACCUMULATOR = "if (++half == plan.accumulators) half = 0, accumulator_parity ^= 1;"
 PLACES = tuple(f"const TilePlace place = plan.walk.place(tile); const int {what}" for what in ("a_row", "first_row"))
 PRODUCER_TILES = "for (int tile = first_tile; tile < tiles; tile = next_tile(tile)) { if (plan.launch_control"

@@ -108,26 +108,51 @@ TEST_CASE("hang chain: CTAs that wait alike are told once") {
   says_not(report, "of CTA 1 in the cluster");
 }
 
-TEST_CASE("hang chain: what a group does behind a shuffle is not known, and nothing is made of it") {
-  // Warp 1 would signal a, but behind a shuffle; the report must not say that nobody would.
-  const std::string ptx = hang_program(role(0, wait_for("x", "a")) + role(1, wait_for("y", "b") + R"(
-    shfl.sync.idx.b32 %r3, %r0, 0, 31, 1;
-    setp.eq.u32 %p1, %r3, 32;
+TEST_CASE("hang chain: what a group does behind a vote is not known, and nothing is made of it") {
+  // Warp 1 would signal a, but behind a vote; the report must not say that nobody would.
+  const std::string behind_a_vote = R"(
+    setp.eq.u32 %p2, %r0, 32;
+    vote.sync.any.pred %p1, %p2, 1;
     @%p1 mbarrier.arrive.shared::cta.b64 _, [a];
-)") + role(2, wait_for("z", "c") + arrive("b")));
+)";
+  const std::string ptx = hang_program(role(0, wait_for("x", "a")) + role(1, wait_for("y", "b") + behind_a_vote) +
+                                       role(2, wait_for("z", "c") + arrive("b")));
   const std::string report = hang_report(ptx, 96);
   says(report, {"warp 0, lane 0\n", "waits for a: ", "warp 2, lane 0\n", "waits for c: ", "the others",
                 "waits for b, phase 0: warp 2, lane 0 would signal it"});
   says_not(report, "nobody who still runs");
   // Where there is a root that is none by such ignorance, it stands alone.
-  says(hang_report(hang_program(role(0, wait_for("x", "a")) + role(1, expect("b", 64) + wait_for("y", "b") + R"(
-    shfl.sync.idx.b32 %r3, %r0, 0, 31, 1;
-    setp.eq.u32 %p1, %r3, 32;
-    @%p1 mbarrier.arrive.shared::cta.b64 _, [a];
-)")),
-                   64),
+  says(hang_report(
+           hang_program(role(0, wait_for("x", "a")) + role(1, expect("b", 64) + wait_for("y", "b") + behind_a_vote)),
+           64),
        {"warp 1, lane 0\n", "waits for b: ", "no copy has brought any in this phase", "the others",
         "warp 0, lane 0 at ", "waits for a, phase 0; who would signal it cannot be told"});
+}
+
+TEST_CASE("hang chain: behind a shuffle, a lane is taken to have what it had") {
+  // Lane 0 of warp 1 has 32 and would have it from itself.
+  auto behind_a_shuffle = [](const std::string& arrives_for) {
+    return R"(
+    shfl.sync.idx.b32 %r3, %r0, 0, 31, 1;
+    setp.eq.u32 %p1, %r3, )" +
+           arrives_for + R"(;
+    @%p1 mbarrier.arrive.shared::cta.b64 _, [a];
+)";
+  };
+  const std::string ptx =
+      hang_program(role(0, wait_for("x", "a")) + role(1, wait_for("y", "b") + behind_a_shuffle("32")));
+  says(hang_report(ptx, 64), {"warp 1, lane 0\n", "waits for b: ", "the others", "warp 0, lane 0 at ",
+                              "waits for a, phase 0: warp 1, lane 0 would signal it at "});
+  // It may be wrong: that nobody would is not said.
+  const std::string other =
+      hang_report(hang_program(role(0, wait_for("x", "a")) + role(1, wait_for("y", "b") + behind_a_shuffle("7"))), 64);
+  says(other, {"warp 0, lane 0\n", "waits for a: "});
+  says_not(other, "nobody who still runs");
+  // A loop around it is followed once.
+  const std::string loop =
+      hang_program(role(0, wait_for("x", "a")) +
+                   role(1, wait_for("y", "b") + "again:\n" + behind_a_shuffle("7") + "    bra again;\n"));
+  says(hang_report(loop, 64), {"waits for a: "});
 }
 
 TEST_CASE("hang chain: a signal behind a long loop") {

@@ -20,28 +20,33 @@
 namespace probe {
 namespace {
 
-/// Where dumped programs go; empty when nowhere.
-std::filesystem::path dump_folder() {
-  const char* folder = std::getenv("LADDER_PROBE_DUMP");
+std::filesystem::path folder_named(const char* variable) {
+  const char* folder = std::getenv(variable);
   return folder ? folder : "";
 }
+/// Where programs go with their buffers, and where their text alone; empty when nowhere.
+std::filesystem::path dump_folder() {
+  return folder_named("LADDER_PROBE_DUMP");
+}
+std::filesystem::path text_folder() {
+  return folder_named("LADDER_PROBE_TEXTS");
+}
 
-/// What an H200 leaves of every program, and which programs of this process were held to it.
+/// What an H200 leaves of every program.
 class Record {
  public:
   static Record& get() {
     static Record record;
     return record;
   }
-  ~Record() {
-    if (!compared_.empty())  // read by check_ptx.py
-      std::fprintf(stderr, "%zu programs compared with what an H200 leaves\n", compared_.size());
-  }
 
   /// A digest of the program's buffers, or the error in which it ends; "" when it was not recorded.
   std::string of(const std::string& key) {
     std::string recorded = programs_.value(key, "");
-    if (!recorded.empty()) compared_.insert(key);
+    if (!recorded.empty() && !text_folder().empty()) {
+      std::filesystem::create_directories(text_folder());
+      std::ofstream(text_folder() / (key + ".compared"));  // counted by check_ptx.py
+    }
     return recorded;
   }
 
@@ -52,7 +57,6 @@ class Record {
     programs_ = nlohmann::json::parse(in).at("programs");
   }
   nlohmann::json programs_;
-  std::set<std::string> compared_;
 };
 
 /// A tensor map among the bytes of the buffers: on another machine it has another address in it, so that it must be
@@ -86,10 +90,14 @@ struct Run {
     return error ? fmt::format("error {}", error) : Digest().add(after.data(), after.size()).hex();
   }
 
+  void dump_text(const std::filesystem::path& folder) const {
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / (key() + ".ptx")) << ptx;
+  }
+
   /// NAME.ptx and, unless it is apart, NAME.run.
   void dump() const {
-    std::filesystem::create_directories(dump_folder());
-    std::ofstream(dump_folder() / (key() + ".ptx")) << ptx;
+    dump_text(dump_folder());
     if (shape.apart) return;
     std::ofstream out(dump_folder() / (key() + ".run"), std::ios::binary);
     auto number = [&](uint64_t value) { out.write(reinterpret_cast<const char*>(&value), 8); };
@@ -219,6 +227,7 @@ std::optional<emu::Fault> Machine::launch(const std::string& ptx, const std::vec
     run.after = contents(buffers);
     if (fault) run.error = static_cast<uint64_t>(fault->error);
     if (!dump_folder().empty()) run.dump();
+    if (!text_folder().empty()) run.dump_text(text_folder());
     if (shape.apart) return fault;
     if (std::string chip = Record::get().of(run.key()); !chip.empty() && chip != run.outcome())
       FAIL_CHECK("an H200 leaves " << chip << ", the emulator " << run.outcome() << " (program " << run.key() << ")\n"

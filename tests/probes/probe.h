@@ -4,9 +4,10 @@
 // What a program leaves in its buffers must be what an H200 left there, as tests/golden/h200_probes.json records it
 // (tests/golden/README.md); a program that is not in the record is not held to it.
 //
-// With LADDER_PROBE_DUMP=<folder> in the environment every program is also written there, with its buffers before and
-// after. Passing the folder's files through ptxas shows that the tests speak valid PTX (check_ptx.py); running them on
-// a GPU shows what the emulator and the chip disagree on, and makes the record (replay/main.cpp).
+// With LADDER_PROBE_TEXTS=<folder> in the environment every program's text is also written there: passing it through
+// ptxas shows that the tests speak valid PTX (check_ptx.py). With LADDER_PROBE_DUMP=<folder> the program and its
+// buffers before and after: running it on a GPU shows what the emulator and the chip disagree on, and makes the record
+// (replay/main.cpp).
 
 #include <cstddef>
 #include <cstdint>

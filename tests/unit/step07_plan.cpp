@@ -169,8 +169,11 @@ TEST_CASE("step07 plan: as many stages as the 227 KB of a CTA hold beside barrie
             CHECK(planned().stages == (settings.stages ? settings.stages : fit));
           } else {
             CHECK(refusal(planned) ==
-                  fmt::format("stages={}: {} fit beside {} where a tile is {} columns wide; leave it out for as many",
-                              settings.stages, fit, direct ? "the barriers" : "the store buffers", tile_n));
+                  fmt::format("stages={}: {} fit beside {} where a tile is {} columns wide; leave it out for as many{}",
+                              settings.stages, fit, direct ? "the barriers" : "the store buffers", tile_n,
+                              settings.stages <= stages_that_fit(operands, tile_n, true)
+                                  ? ", or add stores=direct, which needs no buffers"
+                                  : ""));
           }
         }
       }
