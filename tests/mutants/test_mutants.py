@@ -1,4 +1,5 @@
-"""Rungs broken on purpose: each must be noticed, with the report that tells a reader what is wrong."""
+"""Rungs broken on purpose: each must be noticed, with the report that tells a reader what is wrong. Races under many seeds:
+test_full_mutants.py."""
 
 import unittest
 
@@ -7,6 +8,8 @@ from catalogue import MUTANTS
 
 
 class Mutants(unittest.TestCase):
+    seeds = False
+
     @classmethod
     def setUpClass(cls):
         cls.bench = Bench()
@@ -18,7 +21,7 @@ class Mutants(unittest.TestCase):
 
 def add(mutant):
     def test(self):
-        wrong = judge(mutant, self.bench)
+        wrong = judge(mutant, self.bench, self.seeds)
         self.assertFalse(wrong, "\n\n".join(f"under {schedule}: {lacks}\n{text}" for schedule, lacks, text in wrong))
 
     name = mutant.name if mutant.input == "random" else f"{mutant.name} {mutant.input}"
