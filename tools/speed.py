@@ -145,9 +145,18 @@ def measure_test():
     return [{"what": "./ladder test on a finished build", "seconds": spread([seconds]), "limit_seconds": TEST_LIMIT_S}]
 
 
+def renewed(before, record):
+    """The record with the figures of an earlier one that it lacks, if they are of such a machine, too."""
+    if before.get("machine") not in (None, record["machine"]):
+        raise SystemExit(f"{FILE.name} is of another machine; without --only all of it is measured here")
+    new = {figure["what"]: figure for figure in record["figures"]}
+    figures = [new.pop(figure["what"], figure) for figure in before.get("figures", [])]
+    return record | {"figures": figures + list(new.values())}
+
+
 def command(arguments):
     parser = Parser(prog="ladder speed", description=__doc__)
-    parser.add_argument("--only", choices=PARTS, action="append", help="part of it; nothing is written")
+    parser.add_argument("--only", choices=PARTS, action="append", help="part of it; the other figures stay as they are")
     options = parser.parse_args(arguments)
     build.build(quiet=True, target="rungs")
     # Two cores, as the figures say, also on a machine that has more; children inherit this.
@@ -167,15 +176,15 @@ def command(arguments):
         figures += measure_build()
     if "test" in parts:
         figures += measure_test()
+    of_today = {"date": datetime.date.today().isoformat(),
+                "commit": (output_of(["git", "-C", str(build.ROOT), "rev-parse", "--short", "HEAD"]) or "").strip()}
     record = {
         "label": "measured",
         "what": "what emulation, build and tests cost on an ordinary machine",
-        "date": datetime.date.today().isoformat(),
-        "commit": (output_of(["git", "-C", str(build.ROOT), "rev-parse", "--short", "HEAD"]) or "").strip(),
         "machine": machine(),
         "protocol": "wall clock of whole processes on two cores, one warm-up that does not count, median of the runs with the "
                     "least and the most; memory is the largest resident set of the process; nothing else was started meanwhile",
-        "figures": figures,
+        "figures": [figure | of_today for figure in figures],
     }
     over = 0
     for figure in figures:
@@ -185,8 +194,7 @@ def command(arguments):
         memory = f", {figure['peak_memory_mb']:.0f} MB (limit {figure['limit_memory_mb']:.0f})" if "peak_memory_mb" in figure else ""
         say(f"{figure['what']}: {figure['seconds']['median']:.2f} s (limit {figure['limit_seconds']:g}){memory}"
             f"{'   OVER' if late or big else ''}")
-    if not options.only:
-        FILE.parent.mkdir(exist_ok=True)
-        FILE.write_text(json.dumps(record, indent=2) + "\n")
-        say(f"Written to {FILE.relative_to(build.ROOT)}.")
+    FILE.parent.mkdir(exist_ok=True)
+    FILE.write_text(json.dumps(renewed(json.loads(FILE.read_text()) if options.only else {}, record), indent=2) + "\n")
+    say(f"Written to {FILE.relative_to(build.ROOT)}.")
     return 1 if over else 0
