@@ -22,13 +22,18 @@ set(blackwell_architecture
 set(hopper_architecture
   --generate-code=arch=compute_90a,code=sm_90a --generate-code=arch=compute_90a,code=compute_90a)
 
-# Compiles kernels of a target: hopper*.cu for compute_90a, every other .cu for compute_100f.
+set(any_architecture
+  --generate-code=arch=compute_90,code=sm_90 --generate-code=arch=compute_90,code=compute_90)
+
+# Compiles kernels of a target: hopper*.cu for compute_90a, gpu_*.cu for either chip, every other .cu for compute_100f.
 function(cuda_kernels target)
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "\\.cu$")
   foreach(source IN LISTS sources)
     cmake_path(GET source FILENAME name)
-    if(name MATCHES "^hopper")
+    if(name MATCHES "^gpu_")
+      set_property(SOURCE "${source}" PROPERTY COMPILE_OPTIONS ${any_architecture})
+    elseif(name MATCHES "^hopper")
       set_property(SOURCE "${source}" PROPERTY COMPILE_OPTIONS ${hopper_architecture})
     else()
       set_property(SOURCE "${source}" PROPERTY COMPILE_OPTIONS ${blackwell_architecture})
@@ -66,7 +71,13 @@ function(add_rung folder)
   file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp" "${folder}/*.cu")
   list(FILTER sources EXCLUDE REGEX "/study[^/]*$")
   set(bin "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
-  rung_executable(${name} ${name} "${sources}" "${bin}" "$ORIGIN/../lib")
+  # All but main once, for the rung's own executable and for the benchmark's.
+  set(parts ${sources})
+  list(FILTER parts EXCLUDE REGEX "/main.cpp$")
+  add_library(${name}_parts OBJECT ${parts})
+  target_link_libraries(${name}_parts PRIVATE project_options cuda_headers harness)
+  cuda_kernels(${name}_parts)
+  rung_executable(${name} ${name} "${folder}/main.cpp;$<TARGET_OBJECTS:${name}_parts>" "${bin}" "$ORIGIN/../lib")
   rung_executable(${name}_guard ${name} "${sources}" "${bin}/guard" "$ORIGIN/../../lib")
   target_compile_definitions(${name}_guard PRIVATE LADDER_GUARD)
   add_dependencies(rungs ${name} ${name}_guard)

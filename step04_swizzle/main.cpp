@@ -1,18 +1,8 @@
-// step04_swizzle: rows of 128 bytes and the 128-byte swizzle. The kernel is in blackwell.cu.
-
+// step04_swizzle: rows of 128 bytes and the 128-byte swizzle.
 #include "common/harness/rung.h"
 
-void launch_step04_swizzle(const ladder::Gemm& gemm);  // blackwell.cu
+ladder::Rung step04_swizzle();  // rung.cpp
 
 int main(int argc, char** argv) {
-  const ladder::Rung rung{
-      .name = "step04_swizzle",
-      .title = "rows of 128 bytes, swizzled: four MMAs a stage",
-      .blackwell = {{"plain", launch_step04_swizzle, "the rung as it stands in blackwell.cu"}},
-      .hopper = {},
-      .tile_m = 128,
-      .tile_n = 256,
-      .tile_k = 64,
-  };
-  return ladder::run_rung(rung, argc, argv);
+  return ladder::run_rung(step04_swizzle(), argc, argv);
 }

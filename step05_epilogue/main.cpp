@@ -1,27 +1,8 @@
-// step05_epilogue: D leaves through shared memory, by TMA. The kernel is in blackwell.cu.
-
+// step05_epilogue: D leaves through shared memory, by TMA.
 #include "common/harness/rung.h"
-#include "step05_epilogue/epilogue.h"
 
-void launch_step05_epilogue(const ladder::Gemm& gemm, Epilogue epilogue);  // blackwell.cu
-
-template <Epilogue kEpilogue>
-static void by(const ladder::Gemm& gemm) {
-  launch_step05_epilogue(gemm, kEpilogue);
-}
+ladder::Rung step05_epilogue();  // rung.cpp
 
 int main(int argc, char** argv) {
-  const ladder::Rung rung{
-      .name = "step05_epilogue",
-      .title = "D leaves through swizzled shared memory and TMA stores",
-      .blackwell = {{"tma-store", by<Epilogue::tma_store>, "through shared memory, by TMA"},
-                    {"two-register-sets", by<Epilogue::two_register_sets>,
-                     "loads of the next columns beside the stores of these"},
-                    {"wide-stores", by<Epilogue::wide_stores>, "straight from registers, 32 bytes a store"}},
-      .hopper = {},
-      .tile_m = 128,
-      .tile_n = 256,
-      .tile_k = 64,
-  };
-  return ladder::run_rung(rung, argc, argv);
+  return ladder::run_rung(step05_epilogue(), argc, argv);
 }

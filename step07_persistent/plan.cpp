@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <set>
 
+#include "common/harness/settings.h"
 #include "common/harness/user_error.h"
 
 using ladder::Setting;
@@ -18,20 +18,6 @@ namespace {
 
 constexpr int kTileM = 128;  // rows of D a CTA computes
 constexpr int kMaxWalk = 32;
-
-/// The value's number: of the word if it is one, 0 for any other (`auto`, `off`, ...).
-int number_of(const Setting& setting, std::string_view value) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  const bool whole = error == std::errc{} && end == value.data() + value.size();
-  for (const std::string& known : setting.values) {
-    const size_t dots = known.find("..");
-    if (dots == known.npos ? value == known : whole && number >= 1 && number <= std::stoi(known.substr(dots + 2))) {
-      return whole ? number : 0;
-    }
-  }
-  throw UserError(fmt::format("{}={}: must be {}", setting.name, value, fmt::join(setting.values, "|")));
-}
 
 int64_t tiles_of(int64_t length, int64_t tile) {
   return (length + tile - 1) / tile;
@@ -59,24 +45,7 @@ Settings read_settings(std::string_view text) {
   Settings settings;
   int cta_group = 2;
   bool multicast = false;
-  std::vector<std::string_view> seen;
-  while (true) {
-    const std::string_view pair = text.substr(0, text.find(','));
-    const std::string_view name = pair.substr(0, pair.find('='));
-    const auto& all = known_settings();
-    const auto setting = std::find_if(all.begin(), all.end(), [&](const Setting& one) { return one.name == name; });
-    if (setting == all.end() || name.size() == pair.size()) {
-      std::string names;
-      for (const Setting& one : all) names += fmt::format("{}{}", names.empty() ? "" : ", ", one.name);
-      throw UserError(fmt::format("--variant: '{}' is no setting; expected NAME=VALUE, with commas between them, of {}",
-                                  pair, names));
-    }
-    if (std::find(seen.begin(), seen.end(), name) != seen.end()) {
-      throw UserError(fmt::format("--variant: {} is set twice", name));
-    }
-    seen.push_back(name);
-    const std::string_view value = pair.substr(name.size() + 1);
-    const int number = number_of(*setting, value);
+  for (const auto& [name, value, number] : ladder::parse_settings(text, known_settings())) {
     if (name == "cta-group") cta_group = number;
     if (name == "multicast") multicast = value == "on";
     if (name == "persistent") settings.persistent = value == "on";
@@ -87,8 +56,6 @@ Settings read_settings(std::string_view text) {
     if (name == "scheduler") settings.launch_control = value == "clc";
     if (name == "stores") settings.direct_stores = value == "direct";
     if (name == "clusters") settings.clusters = number;
-    if (pair.size() == text.size()) break;
-    text.remove_prefix(pair.size() + 1);
   }
   if (multicast && cta_group == 2) {
     throw UserError("multicast=on: the CTAs of a pair need no copies of each other's B; add cta-group=1");

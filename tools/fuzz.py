@@ -10,6 +10,7 @@ from tools.terminal import Parser, Refusal, note, plural, say
 
 LARGEST_FLOP = 4e9  # about a second of emulation
 BAD_INPUT = 2  # exit status: the rung has refused its options
+CHIPS = ["b200", "b200", "h200"]
 SMS = [0, 0, 4, 6, 20]  # of the chip, 0 for all: a cluster of four must fit
 EDGES = [1, 2, 7, 8, 15, 16, 24, 31, 32, 33, 63, 64, 65, 72, 120, 127, 128, 129, 136, 255, 256, 257, 264, 384, 512, 520]
 
@@ -35,16 +36,16 @@ def draw_case(draw, rungs, largest_flop=LARGEST_FLOP):
     dtype = draw.choice(["f16", "bf16"])
     kind = draw.choice(["random", "integer", "position"])
     out_dtype = "f32" if kind == "position" else draw.choice([dtype, "f32", "f32"])
-    case = Case(rung, m, n, k, dtype, out_dtype, kind, seed=draw.randrange(1 << 31), schedule=draw_schedule(draw),
-                threads=draw.choice([1, 2]), sms=draw.choice(SMS))
+    case = Case(rung, m, n, k, dtype, out_dtype, kind, seed=draw.randrange(1 << 31), on=draw.choice(CHIPS),
+                schedule=draw_schedule(draw), threads=draw.choice([1, 2]), sms=draw.choice(SMS))
     return case.but(variant=draw_variant(draw, case))
 
 
 def draw_variant(draw, case):
     """One with a name, or settings that the rung takes together. Which it does not is the rung's to say: then one is left out."""
-    values = settings(case.rung)
+    values = settings(case.rung, case.on)
     if not values or draw.random() < 0.2:
-        return draw.choice(variants(case.rung))
+        return draw.choice(variants(case.rung, case.on))
     chosen = [f"{name}={draw_value(draw, values[name])}" for name in draw.sample(list(values), draw.randint(1, len(values)))]
     while execute(case.but(k=8, variant=",".join(chosen)), check=False).status == BAD_INPUT:
         chosen.remove(draw.choice(chosen))
@@ -52,10 +53,10 @@ def draw_variant(draw, case):
 
 
 def draw_value(draw, values):
-    """One of the words, or of the numbers from 1 on, all magnitudes alike."""
+    """One of the words, or of a range's numbers, all magnitudes alike."""
     value = draw.choice(values)
-    _, dots, most = value.partition("..")
-    return int((int(most) + 1) ** draw.random()) if dots else value
+    least, dots, most = value.partition("..")
+    return max(int(least), int((int(most) + 1) ** draw.random())) if dots else value
 
 
 def draw_schedule(draw):
@@ -106,7 +107,7 @@ def command(arguments):
     while done == 0 or time.monotonic() < end:
         draw = random.Random(seed + done)
         case = draw_case(draw, rungs)
-        say(f"seed {seed + done}: {case.rung} {case.variant} {case.shape} {case.dtype} -> {case.out_dtype}, {case.input} inputs, "
+        say(f"seed {seed + done}: {case.rung} {case.variant} on {case.on}, {case.shape} {case.dtype} -> {case.out_dtype}, {case.input} inputs, "
             f"{case.schedule}, {plural(case.threads, 'thread')}{f', {case.sms} SMs' if case.sms else ''}")
         wrong = problem(case, draw)
         if wrong:

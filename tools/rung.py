@@ -98,21 +98,21 @@ def where(name, on, timeout=60, variant=""):
 
 
 @functools.lru_cache(maxsize=None)
-def _on_blackwell(name):
-    found, why = where(name, "b200")
+def _on_chip(name, on):
+    found, why = where(name, on)
     if not found:
         raise Refusal(why)
     return found
 
 
-def variants(name):
-    """The rung's variants on Blackwell, its default first."""
-    return _on_blackwell(name)["variants"]
+def variants(name, on="b200"):
+    """The rung's variants on an emulated chip, its default first."""
+    return _on_chip(name, on)["variants"]
 
 
-def settings(name):
+def settings(name, on="b200"):
     """Name -> values of the settings that make further variants, as NAME=VALUE with commas between them; "1..32" is a range."""
-    return _on_blackwell(name)["settings"]
+    return _on_chip(name, on)["settings"]
 
 
 @dataclass
@@ -142,12 +142,14 @@ class Outcome:
         return self.good and not self.text
 
 
-def execute(case, check=True, out=None, trace=False, timeout=600, program=None):
-    """Runs a case and waits for it. `out`: where to write D as .npy. `program`: the executable, if not the rung's own."""
+def execute(case, check=True, out=None, trace=False, timeout=600, program=None, bench=False):
+    """Runs a case and waits for it. `out`: where to write D as .npy. `program`: the executable, if not the rung's own.
+    `bench`: several launches, which must leave the same D."""
     with tempfile.TemporaryDirectory(prefix="ladder-") as folder:
         files = {name: Path(folder, name) for name in ("report.json", "trace", "text", "findings.json")}
         command = [str(program or build.rung(case.rung)), *case.options(), "--json"]
         command += ["--check"] if check else []
+        command += ["--bench"] if bench else []
         command += ["--out", str(out)] if out else []
         environment = {**os.environ, **case.variables()}
         environment.pop("LADDER_COUNTERS", None)  # the report brings them

@@ -1,4 +1,4 @@
-"""`ladder sass stepNN`: the Blackwell machine code of a rung's main loop, from one stage's first MMA to the next stage's.
+"""`ladder sass stepNN`: the machine code of a rung's main loop, from one stage's first MMA to the next stage's.
 
 The loop is shown in the order in which it runs: the MMAs, the branch back, then what leads to the MMAs again. Code that
 only a failed wait reaches lies elsewhere and is left out.
@@ -19,9 +19,12 @@ ENUMERATORS = {"DType": ["f16", "bf16", "f32"],             # common/harness/dty
                "Operands": ["alone", "multicast", "pair"]}  # step07_persistent/plan.h
 DTYPES = ENUMERATORS["DType"]
 SHOWN = {"step07_persistent": "step07_persistent<pair, 256"}  # of a rung's several kernels, the one to show
+TWIN_SHOWN = {"step03_warpspec": "hopper<0", "step07_persistent": "hopper<256, 1"}
+TWIN = "_hopper<"  # in the names of kernels for Hopper
 
 LINE = re.compile(r"^\s+/\*([0-9a-f]+)\*/\s+(?:(@!?U?P\w+)\s+)?(\S.*?)\s*;")
 MMA, COMMIT = "UTCHMMA", "UTCBAR"
+TWIN_MMA, TWIN_COMMIT = "HGMMA", "gsb0"  # the last MMA of a group names the group
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,14 @@ class Instruction:
     def base(self):
         """The opcode without its modifiers."""
         return self.opcode.split(".")[0]
+
+    @property
+    def is_mma(self):
+        return self.base in (MMA, TWIN_MMA)
+
+    @property
+    def commits(self):
+        return self.base == COMMIT or (self.base == TWIN_MMA and TWIN_COMMIT in self.text)
 
     @property
     def target(self):
@@ -62,9 +73,18 @@ class Kernel:
         return replace(self, instructions=tuple(instructions))
 
 
-@functools.lru_cache(maxsize=None)
 def kernels(executable):
-    """The kernels in the executable's machine code."""
+    """The kernels for Blackwell in the executable's machine code."""
+    return [kernel for kernel in _all_kernels(executable) if TWIN not in kernel.name]
+
+
+def twin_kernels(executable):
+    """Those for Hopper."""
+    return [kernel for kernel in _all_kernels(executable) if TWIN in kernel.name]
+
+
+@functools.lru_cache(maxsize=None)
+def _all_kernels(executable):
     tools = toolkit.disassembler()
     code = _output([tools / "cuobjdump", "-sass", executable], tools)
     usage = _output([tools / "cuobjdump", "-res-usage", executable], tools)
@@ -126,7 +146,7 @@ def steady_loop(kernel):
     # A loop is a branch back over nothing but straight code: the branch of a wait's second try, which lies behind the end
     # of the kernel, is none.
     code = kernel.instructions
-    mmas = [i for i, each in enumerate(code) if each.base == MMA]
+    mmas = [i for i, each in enumerate(code) if each.is_mma]
     places = {each.address: i for i, each in enumerate(code)}
     loops = [(places[each.target], i) for i, each in enumerate(code) if each.target in places and each.target <= each.address]
     loops = [(top, bottom) for top, bottom in loops if any(top <= mma <= bottom for mma in mmas)
@@ -142,25 +162,25 @@ def stages(loop):
     """The loop cut into stages, each from its first MMA to what comes before the next one's: a commit ends its MMAs."""
     cut, committed = [], True
     for each in loop:
-        if each.base == MMA and committed:
+        if each.is_mma and committed:
             cut.append([])
             committed = False
-        committed |= each.base == COMMIT
+        committed |= each.commits
         cut[-1].append(each)
     return cut
 
 
 def between_mmas(stage):
     """What stands between a stage's first and its last MMA, the MMAs themselves left out."""
-    last = max(i for i, each in enumerate(stage) if each.base == MMA)
-    return [each for each in stage[:last] if each.base != MMA]
+    last = max(i for i, each in enumerate(stage) if each.is_mma)
+    return [each for each in stage[:last] if not each.is_mma]
 
 
-def chosen(rung, dtypes="f16, f16", part=""):
-    """The kernel of a rung for these types, the only one with `part` in its name."""
+def chosen(rung, dtypes="f16, f16", part="", twin=False):
+    """The kernel of a rung for these types, the only one with `part` in its name. `twin`: for Hopper."""
     executable = build.rung(rung)
-    part = part or SHOWN.get(executable.name, "")
-    there = [each for each in kernels(executable) if each.name.endswith((f"<{dtypes}>", f" {dtypes}>"))]
+    part = part or (TWIN_SHOWN if twin else SHOWN).get(executable.name, "")
+    there = [each for each in (twin_kernels if twin else kernels)(executable) if each.name.endswith((f"<{dtypes}>", f" {dtypes}>"))]
     if not there:
         raise Refusal(f"{rung} has no kernel for <{dtypes}>: f16 or bf16 in, and out the same or f32.")
     found = [each for each in there if part in each.name]
@@ -190,7 +210,7 @@ def record():
     """The numbers of every kernel of every rung, and the compiler that made them."""
     executables = [build.rung(name) for name in build.rungs()]
     return {"compiler": compiler(executables[0]),
-            "kernels": {kernel.name: numbers(kernel) for each in executables for kernel in kernels(each)}}
+            "kernels": {kernel.name: numbers(kernel) for each in executables for kernel in kernels(each) + twin_kernels(each)}}
 
 
 def written(record):
@@ -206,6 +226,7 @@ def command(arguments):
     parser.add_argument("--out-dtype", choices=DTYPES)
     parser.add_argument("--kernel", default="", metavar="PART",
                         help="of its name, where a rung has several: step07_pair; 'alone, 128' for step07_persistent<alone, 128>")
+    parser.add_argument("--hopper", action="store_true", help="the twin's, for sm_90a")
     parser.add_argument("--whole", action="store_true", help="the whole kernel, in the order in which it lies in memory")
     parser.add_argument("--record", action="store_true",
                         help="of all rungs: write registers, shared memory and length of the loop to "
@@ -219,6 +240,6 @@ def command(arguments):
         note(f"Wrote {RECORD.relative_to(build.ROOT)}.")
         return 0
     dtypes = f"{options.dtype}, {options.out_dtype or options.dtype}"
-    kernel = chosen(options.rung, dtypes, options.kernel)
+    kernel = chosen(options.rung, dtypes, options.kernel, options.hopper)
     say("\n".join(map(str, kernel.instructions if options.whole else main_loop(kernel))))
     return 0

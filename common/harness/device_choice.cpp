@@ -59,6 +59,10 @@ const std::vector<Variant>& variants_of(const Rung& rung, Family family) {
   return family == Family::blackwell ? rung.blackwell : rung.hopper;
 }
 
+const VariantsBySetting& settings_of(const Rung& rung, Family family) {
+  return family == Family::blackwell ? rung.blackwell_settings : rung.hopper_settings;
+}
+
 Variant choose_variant(const Rung& rung, Family family, const std::string& name) {
   const std::vector<Variant>& variants = variants_of(rung, family);
   if (name.empty()) return variants.front();
@@ -67,7 +71,8 @@ Variant choose_variant(const Rung& rung, Family family, const std::string& name)
     if (name == variant.name) return variant;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", variant.name);
   }
-  if (family == Family::blackwell && rung.blackwell_settings.variant) return rung.blackwell_settings.variant(name);
+  const VariantsBySetting& by_setting = settings_of(rung, family);
+  if (by_setting.variant && name.find('=') != name.npos) return by_setting.variant(name);
   throw UserError(fmt::format("--variant {}: not on this chip, where {} has {}", name, rung.name, names));
 }
 
@@ -100,9 +105,7 @@ nlohmann::ordered_json to_json(const Rung& rung, const DeviceChoice& choice) {
   nlohmann::ordered_json variants = nlohmann::ordered_json::array();
   for (const Variant& variant : variants_of(rung, choice.family)) variants.push_back(variant.name);
   nlohmann::ordered_json settings = nlohmann::ordered_json::object();
-  if (choice.family == Family::blackwell) {
-    for (const Setting& setting : rung.blackwell_settings.settings) settings[setting.name] = setting.values;
-  }
+  for (const Setting& setting : settings_of(rung, choice.family).settings) settings[setting.name] = setting.values;
   return {{"rung", rung.name},
           {"device", device},
           {"note", choice.note},

@@ -37,6 +37,9 @@ nlohmann::ordered_json to_json(const Rung& rung, const DeviceChoice& choice);
 /// The variants for a family.
 const std::vector<Variant>& variants_of(const Rung& rung, Family family);
 
+/// What can be set in them.
+const VariantsBySetting& settings_of(const Rung& rung, Family family);
+
 /// The variant that --variant names, the first by default. Throws UserError when this family lacks it.
 Variant choose_variant(const Rung& rung, Family family, const std::string& name);
 

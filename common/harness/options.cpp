@@ -15,6 +15,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -82,6 +83,7 @@ std::string footer(const Rung& rung) {
   text += "Variants on Blackwell:\n" + variants_text(rung.blackwell);
   text += settings_text(rung.blackwell_settings.settings);
   if (!rung.hopper.empty()) text += "Variants on Hopper:\n" + variants_text(rung.hopper);
+  text += settings_text(rung.hopper_settings.settings);
   text += "Exit status: 0 good, 1 a mismatch or a failed run, 2 bad input.";
   return text;
 }
@@ -255,17 +257,28 @@ void check_variant(const Rung& rung, const std::string& variant) {
       if (names.find(known.name) == names.npos) names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
     }
   }
-  if (rung.blackwell_settings.variant && variant.find('=') != variant.npos) {
-    rung.blackwell_settings.variant(variant);  // throws where it makes no sense
-    return;
+  // The chip is not known yet: it is enough that the settings make sense on one of them.
+  std::optional<UserError> refused;
+  bool by_setting = false;
+  for (const VariantsBySetting* settings : {&rung.blackwell_settings, &rung.hopper_settings}) {
+    if (!settings->variant) continue;
+    by_setting = true;
+    for (const Setting& setting : settings->settings) {
+      if (variant != setting.name) continue;
+      throw UserError(fmt::format("--variant {}: a setting wants a value: {}={}", variant, setting.name,
+                                  fmt::join(setting.values, "|")));
+    }
+    if (variant.find('=') == variant.npos) continue;
+    try {
+      settings->variant(variant);
+      return;
+    } catch (const UserError& error) {
+      if (!refused) refused = error;
+    }
   }
-  for (const Setting& setting : rung.blackwell_settings.settings) {
-    if (variant != setting.name) continue;
-    throw UserError(fmt::format("--variant {}: a setting wants a value: {}={}", variant, setting.name,
-                                fmt::join(setting.values, "|")));
-  }
+  if (refused) throw *refused;
   throw UserError(fmt::format("--variant {}: {} has no such variant; it has {}{}", variant, rung.name, names,
-                              rung.blackwell_settings.variant ? ", and what its settings make (--help)" : ""));
+                              by_setting ? ", and what its settings make (--help)" : ""));
 }
 
 void check_writable(const std::string& path) {

@@ -64,6 +64,7 @@ struct Rung {
   int tile_m, tile_n, tile_k;      ///< what a CTA computes and one K tile: only the mismatch report uses them
   int64_t fixed_k = 0;             ///< step00: 16; 0: any
   VariantsBySetting blackwell_settings = {};
+  VariantsBySetting hopper_settings = {};
 };
 
 /// All of main. Exit status: 0 good, 1 mismatch or a failed run, 2 bad input (one line on stderr says what to do).

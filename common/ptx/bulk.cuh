@@ -43,4 +43,26 @@ __device__ __forceinline__ void cp_async_bulk_wait_group_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kGroups) : "memory");
 }
 
+/// The same for a number that is known at run time only, 0 to 7. PTX ISA: cp.async.bulk.wait_group.read.
+__device__ __forceinline__ void cp_async_bulk_wait_group_read(int groups) {
+  switch (groups) {
+    case 0:
+      return cp_async_bulk_wait_group_read<0>();
+    case 1:
+      return cp_async_bulk_wait_group_read<1>();
+    case 2:
+      return cp_async_bulk_wait_group_read<2>();
+    case 3:
+      return cp_async_bulk_wait_group_read<3>();
+    case 4:
+      return cp_async_bulk_wait_group_read<4>();
+    case 5:
+      return cp_async_bulk_wait_group_read<5>();
+    case 6:
+      return cp_async_bulk_wait_group_read<6>();
+    default:
+      return cp_async_bulk_wait_group_read<7>();
+  }
+}
+
 }  // namespace ladder

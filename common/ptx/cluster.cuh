@@ -46,4 +46,10 @@ __device__ __forceinline__ uint32_t mapa_shared_cluster(uint32_t address, uint32
   return mapped;
 }
 
+/// Stores 4 bytes in the shared memory of any CTA of the cluster (`address`: shared::cluster). An arrive with cluster
+/// scope, and a wait with it, show them to its threads. PTX ISA: st, .shared::cluster.
+__device__ __forceinline__ void st_shared_cluster_u32(uint32_t address, uint32_t value) {
+  asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+}
+
 }  // namespace ladder

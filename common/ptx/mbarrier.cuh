@@ -52,6 +52,13 @@ __device__ __forceinline__ void mbarrier_arrive_cluster(uint32_t barrier) {
   asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
+/// The same with CTA scope, as wgmma and TMA need it: they reach memory through the async proxy, and what a warp has
+/// waited for they have read. With cluster scope, this would be a fence that waits for all of the thread's stores. PTX
+/// ISA: mbarrier.arrive.
+__device__ __forceinline__ void mbarrier_arrive_remote(uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
 /// The same without ordering memory: for tensor memory, which tcgen05 fences order, and for what other fences do. With
 /// release, this would be a fence that waits for all of the thread's stores. PTX ISA: mbarrier.arrive; tcgen05 memory
 /// consistency model, canonical synchronization patterns.
@@ -147,6 +154,13 @@ __device__ __forceinline__ void mbarrier_wait_parity(uint32_t barrier, uint32_t 
                                                      const char* file = __builtin_FILE(),
                                                      uint32_t line = __builtin_LINE()) {
   mbarrier_keep_trying<mbarrier_try_wait_parity>(barrier, parity, file, line, "mbarrier_wait_parity");
+}
+
+/// The same with cluster scope, for threads of other CTAs that arrive with it.
+__device__ __forceinline__ void mbarrier_wait_parity_cluster(uint32_t barrier, uint32_t parity,
+                                                             const char* file = __builtin_FILE(),
+                                                             uint32_t line = __builtin_LINE()) {
+  mbarrier_keep_trying<mbarrier_try_wait_parity_cluster>(barrier, parity, file, line, "mbarrier_wait_parity_cluster");
 }
 
 /// The same for arrivals that may be other CTAs', and are relaxed: only they are known to have come.

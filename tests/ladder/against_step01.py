@@ -33,13 +33,15 @@ def schedules(first_seed):
 
 
 class AgainstStep01(unittest.TestCase):
+    on = "b200"
+
     @classmethod
     def setUpClass(cls):
         cls.schedules = schedules(1000)
 
     def same_bits(self, shape, *settings, dtype="f16", out_dtype="f32", sms=0, schedule=None):
         """On so many SMs: for a pair two, so that a grid of few tiles is more than fits. Returns what the run reports."""
-        case = Case(RUNG, *shape, dtype, out_dtype, variant=",".join(settings), sms=sms, rules=True,
+        case = Case(RUNG, *shape, dtype, out_dtype, variant=",".join(settings), on=self.on, sms=sms, rules=True,
                     schedule=schedule or next(self.schedules))
         with self.subTest(case=case.command_line()):
             outcome = execute(case, check=False)

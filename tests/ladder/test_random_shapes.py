@@ -2,6 +2,7 @@
 
 LADDER_SHAPES=N runs N shapes instead. `./ladder fuzz` goes on where this stops."""
 
+import itertools
 import os
 import random
 import sys
@@ -31,12 +32,15 @@ class RandomShapes(unittest.TestCase):
                 self.assertIsNone(wrong, wrong)
 
     def test_settings_are_drawn(self):
-        """Every word of every setting, and numbers in place of `auto`, in what the rung takes together."""
+        """Every word of every setting of either chip, and numbers in place of `auto`, in what the rung takes together."""
         for rung in build.rungs():
-            values = settings(rung)
+            values = {}
+            for on in fuzz.CHIPS:
+                for name, words in settings(rung, on).items():
+                    values.setdefault(name, set()).update(words)
             missing = {f"{name}={value}" for name in values for value in values[name] if ".." not in value}
-            numbers = {name for name in values if ".." in values[name][-1]}
-            for seed in range(FIRST_SEED, FIRST_SEED + 60 if values else FIRST_SEED):
+            numbers = {name for name in values if any(".." in value for value in values[name])}
+            for seed in range(FIRST_SEED, FIRST_SEED + 120 if values else FIRST_SEED):
                 draw = random.Random(seed)
                 chosen = fuzz.draw_case(draw, [rung], LARGEST_FLOP).variant.split(",")
                 missing -= set(chosen)
@@ -50,10 +54,11 @@ class RandomShapes(unittest.TestCase):
             draw = random.Random(seed)
             case = fuzz.draw_case(draw, ["step00_single_mma"], LARGEST_FLOP).but(out_dtype="f32")
             hashes = {}
-            for name in rungs:
-                outcome = execute(case.but(rung=name, variant=""), check=False)
-                self.assertTrue(outcome.clean, fuzz.complaint(case.but(rung=name, variant=""), outcome))
-                hashes[name] = outcome.report["d_hash"]
+            for name, on in itertools.product(rungs, ("b200", "h200")):
+                other = case.but(rung=name, on=on, variant="")
+                outcome = execute(other, check=False)
+                self.assertTrue(outcome.clean, fuzz.complaint(other, outcome))
+                hashes[name, on] = outcome.report["d_hash"]
             self.assertEqual(len(set(hashes.values())), 1, f"{case.command_line()}: {hashes}")
 
 

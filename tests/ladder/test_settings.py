@@ -17,8 +17,8 @@ BESIDE = {"multicast=on": "cta-group=1", "stages": "tile-n=128,stores=direct", "
 def each_value(name, values):
     """`name=value` for all of them; of a range the first few and the last."""
     for value in values:
-        _, dots, most = value.partition("..")
-        yield from (f"{name}={each}" for each in ([*range(1, 6), int(most)] if dots else [value]))
+        least, dots, most = value.partition("..")
+        yield from (f"{name}={each}" for each in ([*range(int(least), 6), int(most)] if dots else [value]))
 
 
 class Settings(AgainstStep01):
