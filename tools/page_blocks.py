@@ -25,6 +25,8 @@ A page asks for it with a comment, and the fenced block, the table or the image 
     <!-- resources: step06 step07:pair step07:tile-n=256 -->           | rungs, each perhaps with a variant: registers, shared and
                                                                        tensor memory, stages, length of the main loop
     <!-- study: 128x256x512 -->                                        | what step04's study moves, by configuration
+    <!-- bench: burst -->                                         | what bench/h200.json has of a protocol: every side, us and
+                                                                       of the better cuBLAS; `burst, 1x8192x8192 ...` of shapes
     <!-- rules: all -->, <!-- rules: faults -->                        | the hazard rules; what ends a launch
     <!-- check: step03_warpspec, no wait for tile_empty -->            inside a table's cell: what `ladder check` says
     <!-- museum: table -->                                             | the exhibits of tests/museum
@@ -374,6 +376,25 @@ def walks(asked):
     for each in words[2].split():
         walk, time = each.split("=")
         rows.append((walk, f"{plan_picture.plan(words[1], int(walk))['rows_of_wave']:,}", time))
+    return table(rows)
+
+
+def bench(asked):
+    """A protocol, and perhaps shapes: every side's time and what that is of the better cuBLAS figure of the same run."""
+    protocol, _, wanted = asked.partition(", ")
+    record = json.loads((build.ROOT / "bench" / "h200.json").read_text())
+    results = [each for each in record["results"] if each["protocol"] == protocol
+               and (each["shape"] in wanted.split() if wanted else not re.match(r"\d", each["shape"]))]
+    if not results:
+        raise Refusal(f"<!-- bench: {asked} -->: bench/h200.json has nothing of that.")
+    sides = list(dict.fromkeys(side["side"] for each in results for side in each["sides"]))
+    rows = [("", *[each["shape"] for each in results]), ("---", *["---:"] * len(results))]
+    for name in sides:
+        cells = []
+        for each in results:
+            side = next((side for side in each["sides"] if side["side"] == name), None)
+            cells.append(f"{side['median_us']:,.1f} ({side['of_cublas']:.3f})" if side else "")
+        rows.append((f"`{name}`", *cells))
     return table(rows)
 
 

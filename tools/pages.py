@@ -8,11 +8,11 @@ import re
 from pathlib import Path
 
 from tools import build
-from tools.page_blocks import MachineCode, Museum, Pictures, Reports, counters, difference, layout, orders, plans, rules, study, walks
+from tools.page_blocks import MachineCode, Museum, Pictures, Reports, bench, counters, difference, layout, orders, plans, rules, study, walks
 from tools.terminal import Parser, Refusal, note, say
 
 DOCS = build.ROOT / "docs"
-ASKED = re.compile(r"^<!-- (report|diff|counters|layout|orders|timeline|loop|instructions|resources|study|museum|rules|walk|waves|walks|plans): (.*?) -->\n",
+ASKED = re.compile(r"^<!-- (report|diff|counters|layout|orders|timeline|loop|instructions|resources|study|museum|rules|walk|waves|walks|plans|bench): (.*?) -->\n",
                    re.MULTILINE)
 BLOCK = re.compile(r"\n?(?:```\w*\n(?:.*?\n)??```\n|(?:\|[^\n]*\n)+|!\[[^\n]*\n|(?:(?!<!-- )[^\n]*\n)*?<!-- end -->\n)", re.DOTALL)
 CELL = re.compile(r"(?<=\| )(<!-- check: (.*?) -->)[^|\n]*(?= \|$)", re.MULTILINE)
@@ -53,7 +53,7 @@ def command(arguments):
     reports, machine_code = Reports(), MachineCode()
     kinds = {"report": reports, "diff": difference, "counters": counters, "layout": layout, "orders": orders, "study": study,
              "loop": machine_code.loop, "instructions": machine_code.instructions, "resources": machine_code.resources,
-             "museum": Museum(), "rules": rules, "check": reports.check, "walks": walks, "plans": plans}
+             "museum": Museum(), "rules": rules, "check": reports.check, "walks": walks, "plans": plans, "bench": bench}
     stale = []
     try:
         for page in options.pages or sorted(DOCS.glob("*.md")):
