@@ -61,7 +61,7 @@ class Exercise:
     def compile(self):
         """Builds the reader's file with the rung's own flags and the rest of its sources. False: the compiler refuses."""
         rung, original = self.step.rung, build.ROOT / self.step.path
-        object_file = f"CMakeFiles/{rung}.dir/{self.step.path}.o"
+        object_file = f"CMakeFiles/{rung}_parts.dir/{self.step.path}.o"
         entries = json.loads((build.FOLDER / "compile_commands.json").read_text())
         compiler = next(shlex.split(entry["command"]) for entry in entries
                         if entry["file"] == str(original) and object_file in entry["command"])
