@@ -227,7 +227,8 @@ def subjects(options):
         if not found:
             raise Refusal(f"{why}.")
         return [rung_subject(name, variant, shape, options)]
-    return [rung_subject(name, variant, shape, options) for name in build.rungs() for variant in variants(name)]
+    chip = emulate.chip(options)
+    return [rung_subject(name, variant, shape, options) for name in build.rungs() for variant in variants(name, chip)]
 
 
 def schedules_of(options):

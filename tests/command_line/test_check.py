@@ -41,6 +41,19 @@ class Check(Refusals):
         lines = self.check(0, "--schedule", "latest", "step07:clusters=2,accumulators=1")
         self.assertRegex("\n".join(lines), r"^step07_persistent:clusters=2,accumulators=1: clean \(latest; .* s\)$")
 
+    def test_twins(self):
+        lines = self.check(0, "--chip", "h200", "--schedule", "latest", "step07:scheduler=counter,ctas=2")
+        self.assertRegex("\n".join(lines), r"^step07_persistent:scheduler=counter,ctas=2: clean \(latest; .* s\)$")
+
+    def test_all_variants_of_the_chip(self):
+        options = mock.Mock(subject=None, shape=None, schedule=None, seed=None, threads=None, strict=False, counters=None)
+        for chip, has, has_not in (("b200", "step07_persistent:pair", "step03_warpspec:setmaxnreg"),
+                                   ("h200", "step03_warpspec:setmaxnreg", "step07_persistent:pair")):
+            options.chip = chip
+            names = [subject.name for subject in check.subjects(options)]
+            self.assertIn(has, names)
+            self.assertNotIn(has_not, names)
+
     def test_answers_that_are_handed_on(self):
         """Rungs are on few SMs, where hardly a tile's cluster starts: each answer's place is written, read and written again."""
         for variant in ("scheduler=clc", "scheduler=clc,cta-group=1", "scheduler=clc,cta-group=1,multicast=on"):
