@@ -187,37 +187,51 @@ int run(const BenchOptions& options) {
     const std::vector<Launch> proposals = cublas.proposals(gemm(0), options.proposals);
     std::vector<Side> candidates;
     for (const Launch& launch : proposals) candidates.push_back({"", [&, launch](int set) { launch(gemm(set)); }});
-    if (!candidates.empty()) {
-      const size_t best = fastest(bench, candidates);
-      add("cublas:best", proposals[best],
-          fmt::format("number {} of the {} that cublasLt's heuristics proposed", best + 1, proposals.size()));
-    }
     for (const Contender& each : rungs) {
       if (each.rung == "step00_single_mma" && shape.k != 16) continue;
       const Planned planned = each.variant.planned(gemm(0));
       add(each.name, planned.launch, planned.text);
     }
 
-    // Right first: every side writes all of D, and with the rungs' bits.
-    std::vector<std::string> hashes;
-    for (const Side& side : sides) {
-      sets.d[0]->fill(kPoisonByte);
-      side.launch(0);
-      check(cudaStreamSynchronize(stream), side.name.c_str());
-      HostMatrix d(shape.m, shape.n, out);
-      sets.d[0]->download(d);
-      hashes.push_back(fmt::format("{:016x}", hash_of(d)));
-    }
-
-    for (const std::string& protocol : options.protocols) {
+    const auto timed = [&](const std::string& protocol, const std::vector<Side>& which, bool to_choose) {
+      constexpr int kRoundsToChoose = 10;
+      constexpr double kSecondsToChoose = .5;
       const Progress progress = [&](int done, int all) {
         if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r  {}: {} of {} samples ", protocol, done, all);
       };
-      const bool sustained = protocol == "sustained";
-      const std::vector<Timing> timings =
-          sustained ? time_sustained(bench, sides, options.sustained_rounds, options.seconds, progress)
-                    : time_bursts(bench, sides, options.rounds, options.idle_s, options.sample_s, progress);
+      std::vector<Timing> timings = protocol == "sustained"
+                                        ? time_sustained(bench, which, to_choose ? 1 : options.sustained_rounds,
+                                                         to_choose ? kSecondsToChoose : options.seconds, progress)
+                                        : time_bursts(bench, which, to_choose ? kRoundsToChoose : options.rounds,
+                                                      options.idle_s, options.sample_s, progress);
       if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r{:60}\r", "");
+      return timings;
+    };
+    const std::vector<Side> without_best = sides;
+    const std::vector<std::string> plans_without_best = plans;
+    for (const std::string& protocol : options.protocols) {
+      const bool sustained = protocol == "sustained";
+      sides = without_best;
+      plans = plans_without_best;
+      if (!candidates.empty()) {  // by the same protocol, in a pass of its own
+        const size_t best = fastest(timed(protocol, candidates, true));
+        sides.insert(sides.begin() + 1, Side{"cublas:best", candidates[best].launch});
+        plans.insert(plans.begin() + 1, fmt::format("number {} of the {} that cublasLt's heuristics proposed", best + 1,
+                                                    proposals.size()));
+      }
+
+      // Right first: every side writes all of D, and with the rungs' bits.
+      std::vector<std::string> hashes;
+      for (const Side& side : sides) {
+        sets.d[0]->fill(kPoisonByte);
+        side.launch(0);
+        check(cudaStreamSynchronize(stream), side.name.c_str());
+        HostMatrix d(shape.m, shape.n, out);
+        sets.d[0]->download(d);
+        hashes.push_back(fmt::format("{:016x}", hash_of(d)));
+      }
+
+      const std::vector<Timing> timings = timed(protocol, sides, false);
       Json result = {{"shape", shape_text}, {"m", shape.m},         {"n", shape.n},
                      {"k", shape.k},        {"protocol", protocol}, {"sets", set_count}};
       if (sustained) {

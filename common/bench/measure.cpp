@@ -139,19 +139,11 @@ std::vector<Timing> time_sustained(const Bench& bench, const std::vector<Side>& 
   return timings;
 }
 
-size_t fastest(const Bench& bench, const std::vector<Side>& sides) {
-  constexpr int kRounds = 5;
-  constexpr double kSampleSeconds = 2e-3;
-  Sampler sampler(bench);
-  std::vector<std::vector<double>> seconds(sides.size());
-  std::vector<int> launches;
-  for (const Side& side : sides) launches.push_back(sampler.launches_in(side, kSampleSeconds));
-  for (int round = 0; round < kRounds; ++round)
-    for (size_t i = 0; i < sides.size(); ++i) seconds[i].push_back(sampler.take(sides[i], launches[i]).seconds);
-  size_t best = 0;
-  for (size_t i = 1; i < sides.size(); ++i)
-    if (middle(seconds[i]) < middle(seconds[best])) best = i;
-  return best;
+size_t fastest(const std::vector<Timing>& timings) {
+  const auto best = std::min_element(timings.begin(), timings.end(), [](const Timing& one, const Timing& other) {
+    return one.median_s() < other.median_s();
+  });
+  return static_cast<size_t>(best - timings.begin());
 }
 
 }  // namespace ladder

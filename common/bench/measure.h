@@ -55,7 +55,7 @@ std::vector<Timing> time_bursts(const Bench& bench, const std::vector<Side>& sid
 std::vector<Timing> time_sustained(const Bench& bench, const std::vector<Side>& sides, int rounds, double seconds,
                                    const Progress& progress);
 
-/// The fastest of several, by a few short samples of each: its index.
-size_t fastest(const Bench& bench, const std::vector<Side>& sides);
+/// The index of the one with the least median.
+size_t fastest(const std::vector<Timing>& timings);
 
 }  // namespace ladder
