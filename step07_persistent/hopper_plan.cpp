@@ -22,15 +22,17 @@ constexpr int kTileWidths[] = {256, 224, 192, 160, 128, 64};
 // Two stages always fit: one is released when the MMAs of the next are issued.
 static_assert(kSharedBytes - kMostBuffers * kTileM * 128 >= 2 * hopper_stage_bytes(kTileWidths[0]));
 
-int64_t tiles_of(int64_t length, int64_t tile) {
-  return (length + tile - 1) / tile;
-}
-
 /// Cycles that an SM has to do with a K tile at least: 4 for each column to multiply it, and one for 48 bytes to load
-/// from L2, whichever is more. Measured: docs/step07_persistent.md.
+/// from L2, whichever is more. At 8192^3 an H200 loads 46 (bench/h200_counters.json).
 int64_t k_tile_cycles(int tile_n, int ctas) {
   constexpr int kLoadBytesPerCycle = 48;
   return std::max(4 * tile_n, (kTileM + tile_n / ctas) * 128 / kLoadBytesPerCycle);
+}
+
+/// Clusters that may run at the same time.
+int clusters_at_once(const HopperSettings& settings, int ctas, const HopperDevice& device) {
+  const int held = ctas == 1 ? device.clusters_of_1 : device.clusters_of_2;
+  return settings.clusters ? std::min(settings.clusters, held) : held;
 }
 
 struct Tile {
@@ -46,8 +48,7 @@ Tile best_tile(const HopperSettings& settings, int64_t m, int64_t n, const Hoppe
     if (settings.tile_n && tile_n != settings.tile_n) continue;
     for (const int ctas : {1, 2}) {
       if (settings.ctas ? ctas != settings.ctas : ctas == 2 && m <= kTileM) continue;
-      const int held = ctas == 1 ? device.clusters_of_1 : device.clusters_of_2;
-      const int clusters = settings.clusters ? std::min(settings.clusters, held) : held;
+      const int clusters = clusters_at_once(settings, ctas, device);
       const int64_t waves = tiles_of(tiles_of(m, kTileM * ctas) * tiles_of(n, tile_n), clusters);
       const auto cycles = static_cast<double>(waves * k_tile_cycles(tile_n, ctas));
       if (best.tile_n == 0 || cycles * 1.03 < fewest) best = {tile_n, ctas}, fewest = cycles;
@@ -138,17 +139,14 @@ HopperPlan make_hopper_plan(const HopperSettings& settings, int64_t m, int64_t n
                  : wanted         ? std::min({stripes, kMostBuffers, (kSharedBytes - plan.stages * stage) / buffer})
                                   : 0;
 
-  const int held = plan.ctas == 1 ? device.clusters_of_1 : device.clusters_of_2;
-  const int at_once = settings.clusters ? std::min(settings.clusters, held) : held;
+  const int at_once = clusters_at_once(settings, plan.ctas, device);
   const int tile_m = kTileM * plan.ctas;
   plan.walk = {static_cast<int>(tiles_of(m, tile_m)), static_cast<int>(tiles_of(n, plan.tile_n)), settings.walk};
   const int tiles = plan.walk.tiles();
   if (!settings.persistent) {
     plan.clusters = tiles;
-  } else if (settings.clusters) {
-    plan.clusters = std::min(settings.clusters, tiles);
-  } else {  // as few as make the same number of waves
-    plan.clusters = static_cast<int>(tiles_of(tiles, tiles_of(tiles, at_once)));
+  } else {
+    plan.clusters = clusters_that_stay(settings.clusters, at_once, tiles);
   }
   if (!settings.walk) {
     const Device used{std::min(at_once, plan.clusters), device.l2_bytes};

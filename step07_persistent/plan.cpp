@@ -19,10 +19,6 @@ namespace {
 constexpr int kTileM = 128;  // rows of D a CTA computes
 constexpr int kMaxWalk = 32;
 
-int64_t tiles_of(int64_t length, int64_t tile) {
-  return (length + tile - 1) / tile;
-}
-
 }  // namespace
 
 const std::vector<Setting>& known_settings() {
@@ -89,6 +85,10 @@ int best_tile_n(Operands operands, int64_t m, int64_t n, int clusters) {
                            [&](int a, int b) { return cycles(a) < cycles(b); });
 }
 
+int clusters_that_stay(int asked, int at_once, int tiles) {
+  return asked ? std::min(asked, tiles) : static_cast<int>(tiles_of(tiles, tiles_of(tiles, at_once)));
+}
+
 int64_t rows_of_wave(const TileWalk& walk, int tile_m, int tile_n, int wave) {
   std::set<int> m, n;
   for (int tile = 0; tile < std::min(wave, walk.tiles()); ++tile) {
@@ -127,10 +127,8 @@ Plan make_plan(const Settings& settings, int64_t m, int64_t n, int64_t k, const 
   const int tiles = plan.walk.tiles();  // a D that fits in any memory has fewer than 2^26
   if (settings.launch_control || !settings.persistent) {
     plan.clusters = tiles;
-  } else if (settings.clusters) {
-    plan.clusters = std::min(settings.clusters, tiles);
-  } else {  // as few as make the same number of waves
-    plan.clusters = static_cast<int>(tiles_of(tiles, tiles_of(tiles, at_once)));
+  } else {
+    plan.clusters = clusters_that_stay(settings.clusters, at_once, tiles);
   }
   if (!settings.walk) {
     const Device used{std::min(at_once, plan.clusters), device.l2_bytes};

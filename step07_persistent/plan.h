@@ -79,6 +79,12 @@ int64_t waves(Operands operands, int tile_n, int64_t m, int64_t n, int clusters)
 /// The tile width with the least waves times cycles.
 int best_tile_n(Operands operands, int64_t m, int64_t n, int clusters);
 
+/// Tiles of so many rows or columns that cover a length.
+constexpr int64_t tiles_of(int64_t length, int64_t tile) {
+  return (length + tile - 1) / tile;
+}
+/// Clusters of a grid that stays: so many as are asked for, or (0) as few as make the same number of waves.
+int clusters_that_stay(int asked, int at_once, int tiles);
 /// Rows of A and of B that the first `wave` tiles of a walk need.
 int64_t rows_of_wave(const ladder::TileWalk& walk, int tile_m, int tile_n, int wave);
 /// The tile rows to a group: 1 where A and B fit in half of L2 (D goes through it, too), for then DRAM is asked for

@@ -9,23 +9,26 @@ void launch_step07_persistent_grid(const ladder::Gemm& gemm);                   
 Plan plan_step07_persistent(const ladder::Gemm& gemm, const Settings& settings);  // blackwell.cu
 void launch_step07_persistent(const ladder::Gemm& gemm, const Plan& plan);        // blackwell.cu
 
-static ladder::Variant with(const std::string& name, const Settings& settings, const char* what) {
-  return {.name = name, .launch = nullptr, .what = what, .plan = [=](const ladder::Gemm& shape) {
-            const Plan plan = plan_step07_persistent(shape, settings);
-            return ladder::Planned{[=](const ladder::Gemm& gemm) { launch_step07_persistent(gemm, plan); },
-                                   to_string(plan)};
-          }};
-}
-
 HopperPlan plan_step07_persistent_hopper(const ladder::Gemm& gemm, const HopperSettings& settings);  // hopper.cu
 void launch_step07_persistent_hopper(const ladder::Gemm& gemm, const HopperPlan& plan);              // hopper.cu
 
-static ladder::Variant hopper_with(const std::string& name, const HopperSettings& settings, const char* what) {
+/// What is planned once for a shape and launched as often as one likes, of either chip's kernel.
+template <class Settings, class Plan>
+static ladder::Variant with(const std::string& name, const Settings& settings, const char* what,
+                            Plan (*plan_for)(const ladder::Gemm&, const Settings&),
+                            void (*launch)(const ladder::Gemm&, const Plan&)) {
   return {.name = name, .launch = nullptr, .what = what, .plan = [=](const ladder::Gemm& shape) {
-            const HopperPlan plan = plan_step07_persistent_hopper(shape, settings);
-            return ladder::Planned{[=](const ladder::Gemm& gemm) { launch_step07_persistent_hopper(gemm, plan); },
-                                   to_string(plan)};
+            const Plan plan = plan_for(shape, settings);
+            return ladder::Planned{[=](const ladder::Gemm& gemm) { launch(gemm, plan); }, to_string(plan)};
           }};
+}
+
+static ladder::Variant with(const std::string& name, const Settings& settings, const char* what) {
+  return with(name, settings, what, plan_step07_persistent, launch_step07_persistent);
+}
+
+static ladder::Variant hopper_with(const std::string& name, const HopperSettings& settings, const char* what) {
+  return with(name, settings, what, plan_step07_persistent_hopper, launch_step07_persistent_hopper);
 }
 
 static ladder::Variant hopper_setting(const char* name, const char* what = "") {

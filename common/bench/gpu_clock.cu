@@ -11,11 +11,7 @@ __device__ uint64_t global_nanoseconds() {
   return now;
 }
 
-struct SmReading {
-  uint64_t cycles, nanoseconds;
-};
-
-__global__ void read_clocks(SmReading* readings) {
+__global__ void read_clocks(ClockReading* readings) {
   uint32_t sm;
   asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
   // The timer ticks once in a while: read the cycles as it does.
@@ -40,9 +36,8 @@ GpuClock::GpuClock() {
   int device = 0;
   check(cudaGetDevice(&device), "cudaGetDevice");
   check(cudaDeviceGetAttribute(&sms_, cudaDevAttrMultiProcessorCount, device), "asking for the number of SMs");
-  const size_t bytes = 2 * static_cast<size_t>(sms_) * sizeof(Reading);
-  check(cudaMalloc(reinterpret_cast<void**>(&readings_), bytes), "cudaMalloc");
-  check(cudaMemset(readings_, 0, bytes), "cudaMemset");
+  check(cudaMalloc(reinterpret_cast<void**>(&readings_), 2 * static_cast<size_t>(sms_) * sizeof(ClockReading)),
+        "cudaMalloc");
 }
 
 GpuClock::~GpuClock() {
@@ -50,23 +45,23 @@ GpuClock::~GpuClock() {
 }
 
 void GpuClock::begin(cudaStream_t stream) {
-  check(cudaMemsetAsync(readings_, 0, 2 * static_cast<size_t>(sms_) * sizeof(Reading), stream), "cudaMemsetAsync");
-  read_clocks<<<sms_, 1, 0, stream>>>(reinterpret_cast<SmReading*>(readings_));
+  check(cudaMemsetAsync(readings_, 0, 2 * static_cast<size_t>(sms_) * sizeof(ClockReading), stream), "cudaMemsetAsync");
+  read_clocks<<<sms_, 1, 0, stream>>>(readings_);
   check(cudaGetLastError(), "reading the clocks");
 }
 
 void GpuClock::end(cudaStream_t stream) {
-  read_clocks<<<sms_, 1, 0, stream>>>(reinterpret_cast<SmReading*>(readings_ + sms_));
+  read_clocks<<<sms_, 1, 0, stream>>>(readings_ + sms_);
   check(cudaGetLastError(), "reading the clocks");
 }
 
 double GpuClock::megahertz() const {
-  std::vector<Reading> all(2 * static_cast<size_t>(sms_));
-  check(cudaMemcpy(all.data(), readings_, all.size() * sizeof(Reading), cudaMemcpyDeviceToHost), "cudaMemcpy");
+  std::vector<ClockReading> all(2 * static_cast<size_t>(sms_));
+  check(cudaMemcpy(all.data(), readings_, all.size() * sizeof(ClockReading), cudaMemcpyDeviceToHost), "cudaMemcpy");
   double sum = 0;
   int seen = 0;
   for (int sm = 0; sm < sms_; ++sm) {
-    const Reading &first = all[sm], &last = all[sms_ + sm];
+    const ClockReading &first = all[sm], &last = all[sms_ + sm];
     if (first.nanoseconds == 0 || last.nanoseconds <= first.nanoseconds) continue;
     sum += static_cast<double>(last.cycles - first.cycles) * 1e3 /
            static_cast<double>(last.nanoseconds - first.nanoseconds);

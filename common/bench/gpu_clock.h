@@ -8,6 +8,11 @@
 
 namespace ladder {
 
+/// An SM's cycle counter, and the GPU's time as it was read.
+struct ClockReading {
+  uint64_t cycles, nanoseconds;
+};
+
 /// Reads every SM's cycle counter beside the GPU's nanoseconds, before and after what is timed.
 class GpuClock {
  public:
@@ -23,11 +28,8 @@ class GpuClock {
   double megahertz() const;
 
  private:
-  struct Reading {
-    uint64_t cycles, nanoseconds;
-  };
   int sms_ = 0;
-  Reading* readings_ = nullptr;  ///< on the device, of `begin` and of `end`, by SM
+  ClockReading* readings_ = nullptr;  ///< on the device, of `begin` and of `end`, by SM
 };
 
 /// Keeps the GPU busy for so many nanoseconds, so that what is enqueued behind it begins without gaps.

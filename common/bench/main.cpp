@@ -1,4 +1,4 @@
-// gemm_bench: rungs against cuBLAS and each other, in one process on one GPU. `./ladder bench` calls it.
+// gemm_bench: rungs against cuBLAS and each other, in one process on one GPU. See docs/benchmarks.md.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -46,7 +46,7 @@ struct BenchOptions {
   int rounds = 20, sustained_rounds = 2, proposals = 64;
   double idle_s = .05, sample_s = 3e-3, seconds = 5;
   uint64_t seed = 1;
-  bool warm = false, samples = false;
+  bool warm = false;
 };
 
 std::vector<Rung> all_rungs() {

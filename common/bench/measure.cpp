@@ -6,34 +6,16 @@
 #include <thread>
 
 #include "common/harness/cuda_error.h"
+#include "common/harness/event.h"
+#include "common/harness/timing.h"
 
 namespace ladder {
 namespace {
 
-class Event {
- public:
-  Event() { check(cudaEventCreate(&event_), "cudaEventCreate"); }
-  ~Event() { cudaEventDestroy(event_); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "cudaEventRecord"); }
-  void wait() { check(cudaEventSynchronize(event_), "waiting for the kernels"); }
-  double seconds_since(const Event& start) const {
-    float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, start.event_, event_), "cudaEventElapsedTime");
-    return milliseconds * 1e-3;
-  }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
-template <class Value>
-double middle(std::vector<Value> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+std::vector<double> seconds_of(const std::vector<Sample>& samples) {
+  std::vector<double> seconds;
+  for (const Sample& sample : samples) seconds.push_back(sample.seconds);
+  return seconds;
 }
 
 /// Times samples of one side, one at a time. The sets go on from sample to sample.
@@ -73,22 +55,19 @@ class Sampler {
 }  // namespace
 
 double Timing::quantile_s(double fraction) const {
-  std::vector<double> seconds;
-  for (const Sample& sample : samples) seconds.push_back(sample.seconds);
+  std::vector<double> seconds = seconds_of(samples);
   std::sort(seconds.begin(), seconds.end());
   return seconds[static_cast<size_t>(std::lround(fraction * static_cast<double>(seconds.size() - 1)))];
 }
 
 double Timing::median_s() const {
-  std::vector<double> seconds;
-  for (const Sample& sample : samples) seconds.push_back(sample.seconds);
-  return middle(seconds);
+  return median_of(seconds_of(samples));
 }
 
 double Timing::median_megahertz() const {
   std::vector<double> all;
   for (const Sample& sample : samples) all.push_back(sample.megahertz);
-  return middle(all);
+  return median_of(all);
 }
 
 std::optional<double> Timing::median_watts() const {
@@ -96,7 +75,7 @@ std::optional<double> Timing::median_watts() const {
   for (const Sample& sample : samples)
     if (sample.watts) all.push_back(*sample.watts);
   if (all.empty()) return std::nullopt;
-  return middle(all);
+  return median_of(all);
 }
 
 std::vector<Timing> time_bursts(const Bench& bench, const std::vector<Side>& sides, int rounds, double idle_s,

@@ -7,34 +7,17 @@
 #include <cmath>
 
 #include "common/harness/cuda_error.h"
+#include "common/harness/event.h"
 
 namespace ladder {
 namespace {
 
-class Event {
- public:
-  Event() { check(cudaEventCreate(&event_), "cudaEventCreate"); }
-  ~Event() { cudaEventDestroy(event_); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  void record() { check(cudaEventRecord(event_), "cudaEventRecord"); }
-  void wait() { check(cudaEventSynchronize(event_), "waiting for the kernel"); }
-  double seconds_since(const Event& start) const {
-    float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, start.event_, event_), "cudaEventElapsedTime");
-    return milliseconds * 1e-3;
-  }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
 double time_round(const std::function<void()>& launch, int launches, const KernelClock& clock) {
   Event start, stop;
   clock.begin();
-  start.record();
+  start.record(nullptr);
   for (int i = 0; i < launches; ++i) launch();
-  stop.record();
+  stop.record(nullptr);
   stop.wait();
   clock.end();
   return stop.seconds_since(start) / launches;
@@ -42,11 +25,14 @@ double time_round(const std::function<void()>& launch, int launches, const Kerne
 
 }  // namespace
 
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
 double Benchmark::median_s() const {
-  std::vector<double> sorted = rounds_s;
-  std::sort(sorted.begin(), sorted.end());
-  const size_t middle = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  return median_of(rounds_s);
 }
 
 double Benchmark::spread_s() const {

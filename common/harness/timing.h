@@ -9,6 +9,9 @@
 
 namespace ladder {
 
+/// Of one value at least.
+double median_of(std::vector<double> values);
+
 struct Benchmark {
   std::vector<double> rounds_s;  ///< seconds per launch, one entry a round
   int launches_per_round = 1;
