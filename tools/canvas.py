@@ -20,6 +20,13 @@ class Canvas:
         self.parts.append(f'<rect x="{short(x)}" y="{short(y)}" width="{short(width)}" height="{short(height)}" '
                           f'fill="{fill}"{extra}{body}')
 
+    def line(self, x1, y1, x2, y2, colour, extra=""):
+        self.parts.append(f'<path d="M{short(x1)} {short(y1)}L{short(x2)} {short(y2)}" stroke="{colour}"{extra}/>')
+
+    def circle(self, x, y, radius, fill, extra="", tip=""):
+        body = f"><title>{escape(tip)}</title></circle>" if tip else "/>"
+        self.parts.append(f'<circle cx="{short(x)}" cy="{short(y)}" r="{short(radius)}" fill="{fill}"{extra}{body}')
+
     def text(self, x, y, text, size=11, fill=INK, extra=""):
         self.parts.append(f'<text x="{short(x)}" y="{short(y)}" font-size="{size}" fill="{fill}"{extra}>{escape(text)}</text>')
 

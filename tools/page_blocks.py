@@ -27,6 +27,14 @@ A page asks for it with a comment, and the fenced block, the table or the image 
     <!-- study: 128x256x512 -->                                        | what step04's study moves, by configuration
     <!-- bench: burst -->                                         | what bench/h200.json has of a protocol: every side, us and
                                                                        of the better cuBLAS; `burst, 1x8192x8192 ...` of shapes
+    <!-- sides: h200.json, burst, step07:best, square-4096 -->        | of a file in bench/: sides over shapes, and the ratio to the
+                                                                       named one; `..., SIDE SIDE` those sides only
+    <!-- ladder: step04_swizzle -->                                    | a rung's sides beside the rung before, cuBLAS and the origin
+    <!-- bars: square-4096, step04_swizzle -->                         ![ each side's speed as a bar, the rung's highlighted; without
+                                                                       a rung, all of them
+    <!-- roofline: h200 -->                                            ![ what memory and tensor cores allow, and what was measured:
+                                                                       bench/h200.json
+    <!-- time-by-m: 8192x8192 -->                                      ![ time against M for weights N x K
     <!-- rules: all -->, <!-- rules: faults -->                        | the hazard rules; what ends a launch
     <!-- check: step03_warpspec, no wait for tile_empty -->            inside a table's cell: what `ladder check` says
     <!-- museum: table -->                                             | the exhibits of tests/museum
@@ -41,7 +49,7 @@ import re
 import subprocess
 import sys
 
-from tools import build, instructions, lesson, plan_picture, sass, toolkit, trace_picture
+from tools import bench_picture, build, instructions, lesson, plan_picture, sass, toolkit, trace_picture
 from tools.check import SCHEDULES
 from tools.rung import SHOWN_SCHEDULE, Case, execute, rung_and_variant
 from tools.terminal import Refusal, note
@@ -233,17 +241,19 @@ def orders(asked):
 
 
 class Pictures:
-    """Links to a page's pictures. The pictures, by name, are left to be written."""
+    """Links to a page's pictures. The pictures, by name, are left to be written; names begin with `folder`, as seen from the page."""
 
-    def __init__(self):
-        self.pictures = {}
+    def __init__(self, folder=""):
+        self.folder, self.pictures = folder, {}
 
     def kinds(self):
-        return {"timeline": self.timeline} | {kind: lambda asked, kind=kind: self.plan(kind, asked) for kind in ("walk", "waves")}
+        drawn = {plan_picture.picture: ("walk", "waves"), bench_picture.picture: ("bars", "roofline", "time-by-m")}
+        return {"timeline": self.timeline} | {kind: lambda asked, kind=kind, draw=draw: self.link(*draw(kind, asked))
+                                              for draw, kinds in drawn.items() for kind in kinds}
 
-    def plan(self, kind, asked):
-        file, self.pictures[file], words = plan_picture.picture(kind, asked)
-        return f"![{words}]({file})\n"
+    def link(self, file, picture, words):
+        self.pictures[self.folder + file] = picture
+        return f"![{words}]({self.folder}{file})\n"
 
     def timeline(self, asked):
         """rung, shape, schedule[, variant]"""
@@ -257,8 +267,7 @@ class Pictures:
         if launch is None:
             raise Refusal(f"<!-- timeline: {asked} -->: {name} ended with exit status {outcome.status}. {outcome.text.strip()}")
         file = f"pictures/{name}{'_' + re.sub('[=,]', '-', variant) if variant else ''}.svg"
-        self.pictures[file] = trace_picture.svg(case, launch.ctas[0])
-        return f"![Timeline of {name}, {shape}, schedule {schedule}; {VIRTUAL_TIME}]({file})\n"
+        return self.link(file, trace_picture.svg(case, launch.ctas[0]), f"Timeline of {name}, {shape}, schedule {schedule}; {VIRTUAL_TIME}")
 
 
 class MachineCode:
@@ -376,25 +385,6 @@ def walks(asked):
     for each in words[2].split():
         walk, time = each.split("=")
         rows.append((walk, f"{plan_picture.plan(words[1], int(walk))['rows_of_wave']:,}", time))
-    return table(rows)
-
-
-def bench(asked):
-    """A protocol, and perhaps shapes: every side's time and what that is of the better cuBLAS figure of the same run."""
-    protocol, _, wanted = asked.partition(", ")
-    record = json.loads((build.ROOT / "bench" / "h200.json").read_text())
-    results = [each for each in record["results"] if each["protocol"] == protocol
-               and (each["shape"] in wanted.split() if wanted else not re.match(r"\d", each["shape"]))]
-    if not results:
-        raise Refusal(f"<!-- bench: {asked} -->: bench/h200.json has nothing of that.")
-    sides = list(dict.fromkeys(side["side"] for each in results for side in each["sides"]))
-    rows = [("", *[each["shape"] for each in results]), ("---", *["---:"] * len(results))]
-    for name in sides:
-        cells = []
-        for each in results:
-            side = next((side for side in each["sides"] if side["side"] == name), None)
-            cells.append(f"{side['median_us']:,.1f} ({side['of_cublas']:.3f})" if side else "")
-        rows.append((f"`{name}`", *cells))
     return table(rows)
 
 

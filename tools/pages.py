@@ -1,5 +1,5 @@
 """`ladder pages`: renews what the pages quote: reports of rungs broken on purpose, diffs, counters, layouts, machine code,
-timelines, exhibits of the bug museum.
+timelines, measured times, exhibits of the bug museum.
 
 tools/page_blocks.py says what a page may ask for, and how.
 """
@@ -8,12 +8,14 @@ import re
 from pathlib import Path
 
 from tools import build
-from tools.page_blocks import MachineCode, Museum, Pictures, Reports, bench, counters, difference, layout, orders, plans, rules, study, walks
+from tools.bench_tables import bench, ladder, sides
+from tools.page_blocks import MachineCode, Museum, Pictures, Reports, counters, difference, layout, orders, plans, rules, study, walks
 from tools.terminal import Parser, Refusal, note, say
 
 DOCS = build.ROOT / "docs"
-ASKED = re.compile(r"^<!-- (report|diff|counters|layout|orders|timeline|loop|instructions|resources|study|museum|rules|walk|waves|walks|plans|bench): (.*?) -->\n",
-                   re.MULTILINE)
+README = build.ROOT / "README.md"  # its pictures are with the other pages'
+ASKED = re.compile(r"^<!-- (report|diff|counters|layout|orders|timeline|loop|instructions|resources|study|museum|rules|walk|waves|walks|plans"
+                   r"|bench|sides|ladder|bars|roofline|time-by-m): (.*?) -->\n", re.MULTILINE)
 BLOCK = re.compile(r"\n?(?:```\w*\n(?:.*?\n)??```\n|(?:\|[^\n]*\n)+|!\[[^\n]*\n|(?:(?!<!-- )[^\n]*\n)*?<!-- end -->\n)", re.DOTALL)
 CELL = re.compile(r"(?<=\| )(<!-- check: (.*?) -->)[^|\n]*(?= \|$)", re.MULTILINE)
 
@@ -43,7 +45,7 @@ def renewed(text, kinds):
 
 def command(arguments):
     parser = Parser(prog="ladder pages", description=__doc__.split("\n")[0])
-    parser.add_argument("pages", nargs="*", metavar="PAGE", type=Path, help="a file (default: docs/*.md)")
+    parser.add_argument("pages", nargs="*", metavar="PAGE", type=Path, help="a file (default: README.md and docs/*.md)")
     parser.add_argument("--check", action="store_true", help="change nothing; exit status 1 when a page is out of date")
     options = parser.parse_args(arguments)
     missing = [str(page) for page in options.pages if not page.is_file()]
@@ -53,11 +55,12 @@ def command(arguments):
     reports, machine_code = Reports(), MachineCode()
     kinds = {"report": reports, "diff": difference, "counters": counters, "layout": layout, "orders": orders, "study": study,
              "loop": machine_code.loop, "instructions": machine_code.instructions, "resources": machine_code.resources,
-             "museum": Museum(), "rules": rules, "check": reports.check, "walks": walks, "plans": plans, "bench": bench}
+             "museum": Museum(), "rules": rules, "check": reports.check, "walks": walks, "plans": plans, "bench": bench,
+             "sides": sides, "ladder": ladder}
     stale = []
     try:
-        for page in options.pages or sorted(DOCS.glob("*.md")):
-            old, pictures = page.read_text(), Pictures()
+        for page in options.pages or [README, *sorted(DOCS.glob("*.md"))]:
+            old, pictures = page.read_text(), Pictures("docs/" if page.resolve() == README else "")
             try:
                 new = renewed(old, kinds | pictures.kinds())
             except Refusal as refusal:

@@ -120,9 +120,6 @@ class Picture(Canvas):
         """From one time to another; a tip says which, in cycles."""
         self.rect(self.at(begin), y, self.at(end) - self.at(begin), height, fill, tip and f"{tip}: {begin} to {end}", extra)
 
-    def line(self, x1, y1, x2, y2, colour, extra=""):
-        self.parts.append(f'<path d="M{short(x1)} {short(y1)}L{short(x2)} {short(y2)}" stroke="{colour}"{extra}/>')
-
     def label(self, text, y, size=11, fill=INK):
         self.text(LEFT - 8, y, text, size, fill, ' text-anchor="end"')
 
