@@ -14,6 +14,7 @@ BOLD, END, MIDDLE = ' font-weight="600"', ' text-anchor="end"', ' text-anchor="m
 DASHED = ' stroke-dasharray="5 4"'
 REFERENCE = "square-4096"
 BEST = "step07:best"
+LONGEST_NAME = 25  # letters of a rung and its variant, where they stand beside a bar
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,10 @@ def bars(record, shape, rung="", file="bench/h200.json"):
         name, _, variant = (figures.CUBLAS_NAME, "", "") if cublas else row["side"].partition(":")
         shown = not rung or name == rung
         ink, weight = (INK, BOLD) if rung and shown else (INK if shown else FAINT, "")
-        canvas.text(14, y + 13, name, 11.5, ink, weight)
-        if variant and not cublas and sum(figures.rung_of(each["side"]) == name for each in rows) > 1:
+        several = sum(figures.rung_of(each["side"]) == name for each in rows) > 1
+        fits = len(name) + len(variant) <= LONGEST_NAME
+        canvas.text(14, y + 13, name if fits or not several else figures.short(row["side"]), 11.5, ink, weight)
+        if several and fits:
             canvas.text(left - 8, y + 13, variant, 10, FAINT, END)
         share = figures.of_cublas(measured, row)
         canvas.rect(left, y, tflops(measured, row) * scale, 17,
@@ -138,7 +141,7 @@ class Plot(Canvas):
     def ring(self, x, y, tip):
         self.circle(x, y, 6.5, "none", f' stroke="{CUBLAS}" stroke-width="2"', tip)
 
-    def legend(self, x, y, lines=()):
+    def legend(self, x, y):
         """Names of the two marks."""
         self.ring(x, y - 4, "")
         self.text(x + 12, y, figures.CUBLAS_NAME, 11)
@@ -152,7 +155,7 @@ class Plot(Canvas):
 
     def label(self, x, y, lines, size=10):
         """Words at a point: beside it where there is room, else below it at the end of a line."""
-        width, height = max(map(len, lines)) * size * .56, (size + 3) * len(lines)
+        width, height = max(map(len, lines)) * size * .65, (size + 3) * len(lines)  # in a wide font
         places = [(x + 11, y - height / 2, False)]
         places += [(x + shift, y + down, True) for shift in (5, -width - 5) for down in range(14, int(self.bottom - y - height), 4)]
         for left, top, tied in places:

@@ -1,0 +1,363 @@
+"""`ladder bench`, and the tables and pictures of what was measured. Nothing here needs a GPU or a build."""
+
+import contextlib
+import io
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from xml.etree import ElementTree
+
+from support import ROOT, Refusals, ladder
+from tools import bench, bench_picture, bench_tables, figures, pages
+from tools.terminal import Refusal
+
+TIMES = {"cublas:default": 110., "cublas:best": 100., "step01_kloop:plain": 1000., "step02_pipeline:stages-4": 500.,
+         "step06_multicast:2x2": 160., "step06_multicast:2x1": 125., "step07_persistent:best": 80.}
+
+
+def measured(shape, times, protocol="burst", sets=3, **more):
+    m, n, k = figures.sizes(shape)
+    return {"shape": shape, "m": m, "n": n, "k": k, "protocol": protocol, "sets": sets,
+            "sides": [{"side": name, "median_us": us, "sm_mhz": 1500} for name, us in times.items()], **more}
+
+
+def record(*results, **more):
+    return {"date": "2026-01-02 03:04", "gpu": "NVIDIA H200", "cublas": "13.1.0", "in": "f16", "out": "f16", "results": list(results), **more}
+
+
+def cells(text):
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
+
+
+class OwnFiles(Refusals):
+    """A bench/ folder of the test's own: h200.json is what a test says."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="ladder-bench-")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.put(figures, "FILE", self.write("h200.json", record(measured("square-4096", TIMES))))
+
+    def put(self, module, name, value):
+        self.addCleanup(setattr, module, name, getattr(module, name))
+        setattr(module, name, value)
+
+    def write(self, name, content):
+        path = self.folder / name
+        path.write_text(json.dumps(content))
+        return path
+
+
+class Figures(OwnFiles):
+    def test_named_shapes_are_the_harness_ones(self):
+        text = (ROOT / "common" / "harness" / "shapes.cpp").read_text()
+        found = re.findall(r'NamedShape\{"([\w-]+)", \{(\d+), (\d+), (\d+)\}', text)
+        self.assertEqual({name: list(map(int, sizes)) for name, *sizes in found}, figures.origin()["shapes"])
+
+    def test_the_origins_shares_are_those_of_its_times(self):
+        origin = figures.origin()
+        for step in origin["steps"]:
+            self.assertTrue((ROOT / step["rung"]).is_dir())
+            for shape, time in step["times"].items():
+                if "of_cublas" in time:
+                    self.assertAlmostEqual(origin["cublas_us"][shape] / time["us"], time["of_cublas"], delta=.015)
+
+    def test_a_shape_by_either_name(self):
+        mine = record(measured("256x8192x8192", TIMES))
+        self.assertIs(figures.result(mine, "burst", "decode-attn-out"), mine["results"][0])
+        self.assertIsNone(figures.result(mine, "sustained", "decode-attn-out"))
+
+    def test_the_better_cublas(self):
+        for better in figures.CUBLAS:
+            self.assertEqual(figures.better_cublas(measured("square-4096", {**TIMES, better: 50.}))["side"], better)
+        self.assertIsNone(figures.better_cublas(measured("square-4096", {"step01_kloop:plain": 5.})))
+
+    def test_a_side_without_a_time(self):
+        one = measured("square-4096", TIMES)
+        one["sides"].append({"side": "theirs.so:gemm", "error": "hung"})
+        self.assertIsNone(figures.side(one, "theirs.so:gemm"))
+        self.assertNotIn("theirs.so:gemm", figures.names([one]))
+
+    def test_what_is_no_record(self):
+        (self.folder / "text.json").write_text("no")
+        self.write("other.json", {"results": [{"shape": "square-4096"}]})
+        for name, part in (("none.json", "no such file"), ("text.json", "not what gemm_bench writes"), ("other.json", "not what gemm_bench writes")):
+            with self.assertRaisesRegex(Refusal, f"{name}: {part}"):
+                figures.read(self.folder / name)
+
+
+class Tables(OwnFiles):
+    def test_the_protocols_table(self):
+        rows = cells(bench_tables.bench("burst"))
+        self.assertEqual(rows[0], ["", "square-4096"])
+        self.assertEqual([row[0] for row in rows[2:]], [f"`{name}`" for name in TIMES])
+        self.assertEqual({row[0]: row[1] for row in rows[2:]}["`step07_persistent:best`"], "80.0 (1.250)")
+        with self.assertRaisesRegex(Refusal, "decode-qkv: it has square-4096 of protocol burst"):
+            bench_tables.bench("burst, square-4096 decode-qkv")
+        with self.assertRaisesRegex(Refusal, "nothing of that"):
+            bench_tables.bench("sustained")
+
+    def test_sides_of_a_file(self):
+        self.put(bench_tables.build, "ROOT", self.folder)
+        (self.folder / "bench").mkdir()
+        self.write("bench/other.json", record(measured("square-4096", TIMES), measured("decode-qkv", {"step07_persistent:best": 40.})))
+        rows = cells(bench_tables.sides("other.json, burst, step07:best, square-4096 decode-qkv, step06:2x2 step07_persistent:best"))
+        self.assertEqual(rows, [["", "square-4096", "decode-qkv"], ["---", "---:", "---:"], ["`step06:2x2`", "160.0 (0.500)", ""],
+                                ["`step07_persistent:best`", "80.0 (1.000)", "40.0 (1.000)"]])
+        self.assertEqual(len(cells(bench_tables.sides("other.json, burst, cuBLAS, square-4096"))), 2 + len(TIMES))
+        for asked, part in (("other.json, burst, step07:walk=1, square-4096", "bench/other.json has no side step07:walk=1 of that; it has cublas:default, "),
+                            ("other.json, burst, cuBLAS, square-4096, step03", "has no side step03 of that"),
+                            ("other.json, burst, cuBLAS, decode-mlp-up", "has nothing of decode-mlp-up: it has square-4096, decode-qkv"),
+                            ("none.json, burst, cuBLAS, square-4096", "none.json: no such file"),
+                            ("burst, square-4096", "expected perhaps a file of bench/")):
+            with self.assertRaisesRegex(Refusal, re.escape(part)):
+                bench_tables.sides(asked)
+
+    def test_a_rung_beside_the_origin(self):
+        both = record(measured("square-4096", TIMES), measured("square-4096", {"cublas:best": 200., "step07_persistent:best": 250.}, "sustained"),
+                      measured("1x8192x8192", {"cublas:best": 30., "step07_persistent:best": 40.}))
+        rows = cells(bench_tables.ladder("step07", both))
+        self.assertEqual(rows[0], ["shape", "side", "*origin* B200, step 7: us", "*origin* B200, step 8: us", "*measured* H200, 2026-01-02, burst: us",
+                                   "*measured* H200, 2026-01-02, sustained: us", "SM clock, burst: MHz"])
+        by_shape = {row[0]: row[1:] for row in rows[2:]}
+        # 109 / 107, 107 / 98; the default of the rung before is 2x2; no rung before was measured in the sustained run.
+        self.assertEqual(by_shape["square-4096"], ["`best`", "107 (1.02x; 0.88)", "98.0 (1.09x; 0.97)", "80.0 (2.00x; 1.250)", "250.0 (0.800)", "1,500"])
+        self.assertEqual(by_shape["1x8192x8192"], ["`best`", "", "", "40.0 (0.750)", "", "1,500"])
+        self.assertEqual(by_shape["decode-mlp-down"], ["", "", "138 (0.81)", "", "", ""])  # the origin's alone
+        self.assertNotIn("2048x2048x2048", by_shape)
+
+    def test_sides_of_a_rung(self):
+        rows = cells(bench_tables.ladder("step06_multicast"))[2:]
+        self.assertEqual([row[:2] for row in rows[:2]], [["square-4096", "`2x2`"], ["", "`2x1`"]])
+        self.assertEqual([row[2] for row in rows[:2]], ["109 (1.01x; 0.87)", ""])
+        self.assertEqual(rows[0][3], "160.0 (0.625)")  # step05 was not measured here: no ratio to it, nor to step02
+        self.assertEqual(next(row for row in rows if row[0] == "prefill-mlp-up")[2], "3,205 (0.96x step 4; 0.75)")
+
+    def test_the_origins_own_ratios(self):
+        rows = {row[0]: row[2] for row in cells(bench_tables.ladder("step04"))[2:]}
+        self.assertEqual(rows["square-4096"], "110 (4.10x; 0.86)")
+        self.assertEqual(rows["prefill-attn-out"], "3.55x")
+        self.assertEqual(rows["decode-mlp-up"], "127 (3.56x step 2; 0.87)")
+        with self.assertRaisesRegex(Refusal, "step99: no such rung"):
+            bench_tables.ladder("step99")
+        with self.assertRaisesRegex(Refusal, "anything of step00_single_mma"):
+            bench_tables.ladder("step00")
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawing(text):
+    root = ElementTree.fromstring(text)
+    return root, [each.text for each in root.iter(f"{SVG}text")]
+
+
+def filled(root):
+    """What a bar's tip begins with -> its colour and width."""
+    return {each.find(f"{SVG}title").text.partition(": ")[0]: (each.get("fill"), float(each.get("width"))) for each in root.iter(f"{SVG}rect")
+            if each.find(f"{SVG}title") is not None}
+
+
+class Pictures(OwnFiles):
+    def test_every_bar(self):
+        root, words = drawing(bench_picture.bars(figures.read(figures.FILE), "square-4096"))
+        there = filled(root)
+        self.assertEqual(list(there), ["step01_kloop:plain", "step02_pipeline:stages-4", "step06_multicast:2x2", "step06_multicast:2x1",
+                                       "step07_persistent:best", "cublas:best"])
+        self.assertEqual({colour for colour, _ in there.values()}, {bench_picture.RUNG, bench_picture.CUBLAS})
+        self.assertAlmostEqual(there["step07_persistent:best"][1] / there["step06_multicast:2x2"][1], 2, places=2)
+        for text in ("80.0", "1.250", "1,718.0", "1,500"):  # us, of cuBLAS, TFLOP/s, MHz
+            self.assertIn(text, words)
+        self.assertTrue([text for text in words if text.startswith("Measured: NVIDIA H200, 2026-01-02, burst")])
+
+    def test_the_rung_that_a_page_is_about(self):
+        for rung, own in (("step06_multicast", 2), ("step01_kloop", 1)):
+            file, text, words = bench_picture.picture("bars", f"square-4096, {rung}")
+            self.assertEqual(file, f"pictures/bars_{rung}.svg")
+            self.assertIn(f"{rung} highlighted", words)
+            strong = [name for name, (colour, _) in filled(drawing(text)[0]).items() if colour == bench_picture.RUNG]
+            self.assertEqual([name.partition(":")[0] for name in strong], [rung] * own)
+
+    def test_what_cannot_be_drawn(self):
+        for kind, asked, part in (("bars", "square-4096, step99", "step99: no such rung; there are step00_single_mma"),
+                                  ("bars", "square-4096, step03", "no figure of it at square-4096; it has step01_kloop"),
+                                  ("bars", "decode-qkv", "decode-qkv: bench/h200.json has no figures of it; it has square-4096 of protocol burst"),
+                                  ("bars", "large", "large: not a shape; write MxNxK"),
+                                  ("time-by-m", "8192x8192", "fewer than two M"), ("time-by-m", "8192", "expected NxK"),
+                                  ("roofline", "h900", "h900.json: no such file"), ("roofline", "../h200", "expected the name of a file")):
+            with self.assertRaisesRegex(Refusal, re.escape(f"<!-- {kind}: {asked} -->: ") + ".*" + re.escape(part)):
+                bench_picture.picture(kind, asked)
+
+    def test_the_roof(self):
+        chip = bench_picture.CHIPS["NVIDIA H200"]
+        self.assertAlmostEqual(chip.sms * chip.flop_per_cycle * 1.83e9 / 1e12, 989.4, places=1)  # what NVIDIA publishes, dense
+        one = record(measured("square-4096", TIMES), measured("decode-qkv", {"cublas:best": 60.}), measured("1x8192x8192", {"step01_kloop:plain": 9.}))
+        root, words = drawing(bench_picture.roofline(one))
+        self.assertIn("square-4096", words)
+        self.assertIn("decode-qkv", words)
+        self.assertNotIn("1x8192x8192", words)  # of neither side
+        tips = [each.text for each in root.iter(f"{SVG}title")]
+        self.assertIn("square-4096, step07_persistent:best: 1,718 TFLOP/s, 1,365 FLOP a byte", tips)
+        self.assertEqual(len([tip for tip in tips if tip.startswith("decode-qkv")]), 1)
+        with self.assertRaisesRegex(Refusal, "mine.json is of NVIDIA B999; ceilings are known here of NVIDIA H200"):
+            bench_picture.roofline(record(measured("square-4096", TIMES), gpu="NVIDIA B999"), "mine.json")
+
+    def test_labels_do_not_cover_each_other(self):
+        plot = bench_picture.Plot(50, 50, 880, 500, (1, 10), (1, 10))
+        for x in range(460, 400, -12):  # from the right, as the roofline has them
+            plot.label(x, 100, ["a label of some length"])
+        boxes = plot.taken[::2]
+        for at, (left, top, right, bottom) in enumerate(boxes):
+            for other in boxes[at + 1:]:
+                self.assertFalse(left < other[2] and right > other[0] and top < other[3] and bottom > other[1])
+
+    def test_few_rows(self):
+        few = record(*(measured(f"{m}x8192x8192", {"cublas:best": 40., "step07_persistent:best": us}) for m, us in ((1, 44.), (64, 38.5))),
+                     measured("decode-attn-out", {"cublas:best": 51.}), measured("prefill-attn-out", TIMES))
+        _, words = drawing(bench_picture.time_by_m(few, "8192x8192"))
+        self.assertEqual([text for text in words if text in ("1", "16", "64", "256", "8,192")], ["1", "64", "256"])
+        for text in ("44.0", "38.5", "51.0"):
+            self.assertIn(text, words)
+        self.assertIn("28.0 us: the weights alone, 134.2 MB at 4.8 TB/s (published, NVIDIA's data sheet)", words)  # 2 * 8192^2 bytes
+        _, words = drawing(bench_picture.time_by_m({**few, "gpu": "another"}, "8192x8192"))
+        self.assertFalse([text for text in words if "weights alone" in text])
+
+    def test_in_a_page(self):
+        for folder in ("", "docs/"):
+            pictures = pages.Pictures(folder)
+            text = pages.renewed("<!-- bars: square-4096 -->\n![old](old.svg)\nAfter.\n", pictures.kinds())
+            self.assertIn(f"]({folder}pictures/bars.svg)\nAfter.\n", text)
+            self.assertEqual(list(pictures.pictures), [f"{folder}pictures/bars.svg"])
+
+
+class Shown(OwnFiles):
+    def lines(self, mine, width=140):
+        return bench.text_of(self.write("mine.json", mine), width).splitlines()
+
+    def test_beside_an_h200(self):
+        lines = self.lines(record(measured("square-4096", {**TIMES, "step07_persistent:best": 100.}), date="2026-05-06 07:08"))
+        self.assertEqual(lines[0], "NVIDIA H200, 2026-05-06 07:08, cuBLAS 13.1.0, f16 in, f16 out")
+        self.assertIn("(NVIDIA H200, 2026-01-02)", lines[2])
+        row = next(line for line in lines if line.startswith("step07_persistent:best"))
+        self.assertEqual(row.split(), ["step07_persistent:best", "100.0", "(1.000)", "80.0", "(1.250)", "+25.0", "%"])
+
+    def test_only_what_is_comparable(self):
+        for mine in (record(measured("decode-qkv", TIMES)), record(measured("square-4096", TIMES, "sustained")),
+                     record(measured("square-4096", TIMES, sets=1)), record(measured("square-4096", TIMES), out="f32")):
+            row = next(line for line in self.lines(mine) if line.startswith("step07_persistent:best"))
+            self.assertEqual(row.split(), ["step07_persistent:best", "80.0", "(1.250)"])
+
+    def test_what_was_not_measured(self):
+        one = measured("square-4096", TIMES)
+        one["sides"].append({"side": "theirs.so:gemm", "error": "hung"})
+        lines = self.lines(record(one, measured("decode-qkv", {"cublas:best": 60.})))
+        self.assertEqual(next(line for line in lines if line.startswith("theirs.so:gemm")).split()[1:], ["-"] * 4)
+        self.assertEqual(next(line for line in lines if line.startswith("step01_kloop:plain")).split()[-1], "-")
+        self.assertNotIn(" 0.0", "\n".join(lines).replace("+0.0", ""))
+
+    def test_as_many_shapes_as_there_is_room_for(self):
+        mine = record(*(measured(shape, TIMES) for shape in bench.SHAPES))
+        blocks = {}
+        for width in (10, 100, 1000):
+            lines = self.lines(mine, width)
+            blocks[width] = sum(line.startswith("cublas:best") for line in lines)
+            self.assertEqual(sum(line.split().count(shape) for line in lines for shape in bench.SHAPES), len(bench.SHAPES))
+            if width > 10:
+                self.assertLessEqual(max(map(len, lines[3:])), width)
+        self.assertEqual((blocks[10], blocks[1000]), (len(bench.SHAPES), 1))
+        self.assertTrue(1 < blocks[100] < len(bench.SHAPES))
+
+    def test_by_the_front_door(self):
+        done = ladder("bench", "--show", ROOT / "bench" / "h200.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("step07_persistent:best", done.stdout)
+        self.assertNotIn("Beside it", done.stdout)
+        done = ladder("bench", "--pictures", self.folder / "h200.json", "--out", self.folder / "drawn")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(path.name for path in (self.folder / "drawn").iterdir()), ["bars_square-4096.svg", "roofline.svg"])
+
+
+class Measured(OwnFiles):
+    """The run itself, with a program in gemm_bench's place."""
+
+    def bench(self, *arguments, gpu=True, program="", exits=0):
+        mine = self.folder / "mine.json"
+        (self.folder / "bin").mkdir(exist_ok=True)
+        fake = self.folder / "bin" / "gemm_bench"
+        fake.write_text(f"#!{sys.executable}\nimport sys, pathlib\npathlib.Path({str(self.folder / 'asked')!r}).write_text('\\n'.join(sys.argv[1:]))\n"
+                        f"{program}\nsys.exit({exits})\n")
+        fake.chmod(0o755)
+        self.put(bench, "has_gpu", lambda: gpu)
+        self.put(bench.build, "FOLDER", self.folder)
+        self.built = []
+        self.put(bench.build, "build", lambda options, quiet, target: self.built.append((options.cublas, options.debug, target)))
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = bench.command([*arguments, "--json", str(mine)])
+        return status, out.getvalue(), err.getvalue()
+
+    def copy(self):
+        return f"import shutil; shutil.copy({str(self.folder / 'h200.json')!r}, {str(self.folder / 'mine.json')!r})"
+
+    def test_a_run(self):
+        status, out, err = self.bench("--quick", "--beside", f"{self.folder / 'h200.json'}:gemm", program=self.copy())
+        self.assertEqual(status, 0)
+        self.assertEqual(self.built, [(True, False, "gemm_bench")])
+        asked = (self.folder / "asked").read_text()
+        self.assertEqual(asked.split("\n--")[0].split("\n")[1:], bench.QUICK_SHAPES)
+        self.assertIn("--protocol\nburst\n--beside\n" + str(self.folder / "h200.json") + ":gemm\n", asked)
+        self.assertNotIn("--warm", asked)
+        self.assertRegex(err, r"^3 shapes, burst: about \d+ minutes?\.\n$")
+        self.assertIn("step07_persistent:best", out)
+
+    def test_its_end_is_the_commands(self):
+        self.assertEqual(self.bench("--quick", program=self.copy(), exits=3)[0], 3)
+        self.assertEqual(self.bench("--quick", program="import os; os.kill(os.getpid(), 9)")[0], 137)
+        (self.folder / "mine.json").write_text("{}")  # of before: not looked at, as this run wrote nothing
+        status, out, _ = self.bench("--quick", exits=1)
+        self.assertEqual((status, out), (1, ""))
+
+    def test_without_a_gpu(self):
+        with self.assertRaisesRegex(Refusal, "no NVIDIA GPU .* `./ladder bench --show bench/h200.json`"):
+            self.bench(gpu=False)
+        self.assertEqual(self.built, [])
+        self.assertFalse((self.folder / "asked").exists())
+
+    def test_defaults(self):
+        self.bench()
+        asked = (self.folder / "asked").read_text().split("\n")
+        self.assertEqual(asked[asked.index("--protocol") + 1:][:2], ["burst", "sustained"])
+        for word in ("16384x16384x16384", "16x8192x8192", "decode-mlp-down", "step01", "step06:2x1", "step07:best"):
+            self.assertIn(word, asked)
+
+    def test_how_long(self):
+        def seconds(*arguments):
+            return bench.seconds(bench.options_of(arguments))
+        one = ["--shape", "512x512x512", "--side", "step04", "--protocol"]
+        # 8 proposals x 10 rounds and 3 sides x 20, 53 ms each; 8 x .5 s and 3 sides x 5 s; and what goes before.
+        self.assertAlmostEqual(seconds(*one, "burst"), 140 * .053 + bench.PREPARE_S, places=2)
+        self.assertAlmostEqual(seconds(*one, "sustained"), 19 + bench.PREPARE_S, places=2)
+        self.assertAlmostEqual(seconds(*one, "burst", "sustained", "--seconds", "9") - seconds(*one, "burst"), 4 + 27, places=2)
+        self.assertGreater(seconds(), 5 * seconds("--quick"))
+
+    def test_what_is_refused(self):
+        for arguments, part in ((["--shape", "12"], "--shape 12: not a shape; write MxNxK"), (["--side", "step99:best"], "step99: no such rung"),
+                                (["--beside", "/no/lib.so:gemm"], "--beside /no/lib.so:gemm: no such file"), (["--rounds", "0"], "--rounds 0"),
+                                (["--seconds", "nan"], "--seconds nan"), (["--json", "/no/mine.json"], "there is no folder /no"),
+                                (["--protocol", "slow"], "slow"), (["--pictures", "mine.json"], "--out FOLDER belong together"),
+                                (["--show", "/no.json"], "/no.json: no such file"), (["--show", str(ROOT / "README.md")], "not what gemm_bench writes")):
+            self.assert_refused_in_one_line(ladder("bench", *arguments), part)
+
+    def test_somebodys_own_results_are_not_committed(self):
+        done = subprocess.run(["git", "-C", str(ROOT), "check-ignore", "bench/mine.json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if done.returncode == 128:
+            self.skipTest("no git checkout")
+        self.assertEqual(done.returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
