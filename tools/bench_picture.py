@@ -206,7 +206,8 @@ def roofline(record, file="bench/h200.json"):
     intensity = {id(each): flop(each) / matrices_bytes(each) for each, _, _ in measured}
     speeds = [tflops(each, row) for each, *rows in measured for row in rows if row]
     least = min(*intensity.values(), 1)
-    plot = Plot(52, 84, 884, 520, (least * .75, max(*intensity.values(), 2000) * 3.5),
+    # To the right there is room for the last label: all others go below, each deeper than the one to its right.
+    plot = Plot(52, 84, 884, 520, (least * .75, max(*intensity.values(), 2000) * 6),
                 (min(*speeds, least * chip.bytes_per_s / 1e12) * .6, ceiling(chip.top_mhz) * 1.5), math.log, math.log)
     ridge = ceiling(chip.top_mhz) * 1e12 / chip.bytes_per_s
     head(plot, f"Roofline of an {record['gpu'].replace('NVIDIA ', '')}, and what is reached in bursts",

@@ -215,6 +215,17 @@ class Pictures(OwnFiles):
             for other in boxes[at + 1:]:
                 self.assertFalse(left < other[2] and right > other[0] and top < other[3] and bottom > other[1])
 
+    def test_every_shape_has_its_label(self):
+        all_of_them = record(*(measured(shape, {"cublas:best": bench_picture.flop(measured(shape, {})) / 700e6 + 30}) for shape in bench.SHAPES))
+        root, _ = drawing(bench_picture.roofline(all_of_them))
+        boxes = {each.text: (float(each.get("x")), float(each.get("y"))) for each in root.iter(f"{SVG}text") if each.text in bench.SHAPES}
+        self.assertEqual(set(boxes), set(bench.SHAPES))
+        for name, (x, y) in boxes.items():
+            self.assertLess(x + 6 * len(name), 900)
+            self.assertLess(y, 520)
+            for other, (left, below) in boxes.items():
+                self.assertFalse(name < other and abs(y - below) < 10 and x < left + 6 * len(other) and left < x + 6 * len(name), (name, other))
+
     def test_few_rows(self):
         few = record(*(measured(f"{m}x8192x8192", {"cublas:best": 40., "step07_persistent:best": us}) for m, us in ((1, 44.), (64, 38.5))),
                      measured("decode-attn-out", {"cublas:best": 51.}), measured("prefill-attn-out", TIMES))
