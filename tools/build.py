@@ -41,9 +41,14 @@ def _the_one(name, there):
     return found[0]
 
 
+def sources():
+    """Names of all rungs, in the ladder's order, built or not."""
+    return sorted(path.parent.name for path in ROOT.glob("step[0-9][0-9]_*/main.cpp"))
+
+
 def named(name):
     """The rung called `name`, which may be just `step01`. Looks at the sources: nothing need be built."""
-    return _the_one(name, sorted(path.parent.name for path in ROOT.glob("step[0-9][0-9]_*/main.cpp")))
+    return _the_one(name, sources())
 
 
 def rung(name):

@@ -333,12 +333,12 @@ def collect(groups, time_limit, report=None):
     return results, False
 
 
-def refuse_to_replace(path):
+def refuse_to_replace(path, option="--out"):
     """What is there and no file of ours to replace: a folder, a device."""
     if not path.name:
-        raise Refusal("--out: needs the name of a file.")
+        raise Refusal(f"{option}: needs the name of a file.")
     if path.exists() and not path.is_file():
-        raise Refusal(f"--out {path}: is there and no file. Name another: --out FILE.")
+        raise Refusal(f"{option} {path}: is there and no file. Name another: {option} FILE.")
 
 
 def check(at, answers, out, time_limit):
