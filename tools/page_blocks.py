@@ -35,6 +35,9 @@ A page asks for it with a comment, and the fenced block, the table or the image 
     <!-- roofline: h200 -->                                            ![ what memory and tensor cores allow, and what was measured:
                                                                        bench/h200.json
     <!-- time-by-m: 8192x8192 -->                                      ![ time against M for weights N x K
+    <!-- profile: step04_swizzle -->                                   | the counters of the rung and of the one before, the origin's
+                                                                       and what is committed in bench/profiles
+    <!-- metrics: all -->                                              | what `ladder profile` counts, and what that means
     <!-- rules: all -->, <!-- rules: faults -->                        | the hazard rules; what ends a launch
     <!-- check: step03_warpspec, no wait for tile_empty -->            inside a table's cell: what `ladder check` says
     <!-- museum: table -->                                             | the exhibits of tests/museum
