@@ -11,7 +11,7 @@ from pathlib import Path
 from support import BUILD, PYTHON, ROOT, Refusals, ladder, run
 
 COMMANDS = ["build", "run", "test", "compare", "selfcheck", "exercise", "trace", "check", "emulate", "fuzz", "sass", "isa",
-            "pages", "bench", "record", "speed"]
+            "pages", "bench", "profile", "sanitize", "record", "speed"]
 
 
 class Commands(Refusals):
@@ -32,7 +32,7 @@ class Commands(Refusals):
         self.assert_refused(ladder("frobnicate"), "no command 'frobnicate'", "build")
 
     def test_unknown_options(self):
-        for name in ("bench", "build", "test", "compare", "fuzz", "record", "sass", "selfcheck", "speed", "trace"):
+        for name in ("bench", "build", "test", "compare", "fuzz", "profile", "record", "sanitize", "sass", "selfcheck", "speed", "trace"):
             self.assert_refused_in_one_line(ladder(name, "--frobnicate"), "ladder " + name, "--help")
 
     def test_unknown_rung(self):
