@@ -379,7 +379,7 @@ def profile_one(ncu, name, options):
     profile, chip = measured(ncu, goal, report), gpu_tool.chip_of(goal.device["name"])
     say(f"{name} {options.variant}".strip() + f" at {options.shape}, {goal.device['name']}: {profile.about.get('kernel', '')}\n")
     show(name, options.variant, options.shape, profile, chip)
-    say(f"\nAll of it: ncu-ui {report}")
+    say(f"\nAll of it: ncu-ui {report} ({report.stat().st_size:,} bytes)")
     if options.record:
         keep(report, chip)
 
@@ -406,6 +406,15 @@ def command(arguments):
     build.build(quiet=True, target="rungs")
     if CUBLAS in names:
         build.build(quiet=True, target="gemm_bench")
+    refused = []
     for name in names:
-        profile_one(ncu, name, options)
-    return 0
+        try:
+            profile_one(ncu, name, options)
+        except Refusal as refusal:
+            if len(names) == 1:
+                raise
+            note(f"{refusal}\n")  # the others are worth having
+            refused.append(name)
+    if refused:
+        note(f"Not profiled, for the reasons above: {', '.join(refused)}.")
+    return 1 if refused else 0

@@ -156,9 +156,9 @@ class WithNcu(Refusals):
         path = self.machine.program("ncu", NCU.format(table=self.table, before=before, report=report))
         self.patch(gpu_tool, "find", lambda *_: path)
 
-    def profile(self, *arguments):
-        with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()):
-            self.assertEqual(profile.command([*arguments, "--out", str(self.home / "out")]), 0)
+    def profile(self, *arguments, status=0):
+        with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as self.noted:
+            self.assertEqual(profile.command([*arguments, "--out", str(self.home / "out")]), status)
         return out.getvalue()
 
     def refused(self, *arguments):
@@ -221,6 +221,15 @@ class WithNcu(Refusals):
         self.assertIn("committed, h200", said)
         row = next(line for line in said.splitlines() if line.startswith("kernel time"))
         self.assertEqual(row.split()[3:5], ["201.4", "116.2"])
+
+    def test_all_goes_on_where_one_is_refused(self):
+        self.patch(build, "rungs", lambda: ["step00_single_mma", "step01_kloop"])
+        self.ncu(before='case "$*" in *regex:step03*) echo "==ERROR== no luck"; exit 1 ;; esac')
+        self.profile("all", "--record", status=1)
+        self.assertEqual(sorted(path.stem for path in (self.home / "bench" / "h200").glob("*.csv")),
+                         ["cublas", "step00", "step01", "step02", "step04", "step05", "step06", "step07"])
+        self.assertIn("no luck", self.noted.getvalue())
+        self.assertIn("Not profiled, for the reasons above: step03_warpspec.", self.noted.getvalue())
 
     def test_a_report_that_is_too_large(self):
         self.patch(profile, "MOST_REPORT_BYTES", 6)
