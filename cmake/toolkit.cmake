@@ -69,7 +69,7 @@ add_custom_target(rungs)
 function(add_rung folder)
   cmake_path(GET folder FILENAME name)
   file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp" "${folder}/*.cu")
-  list(FILTER sources EXCLUDE REGEX "/study[^/]*$")
+  list(FILTER sources EXCLUDE REGEX "/(hopper_)?study[^/]*$")
   set(bin "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   # All but main once, for the rung's own executable and for the benchmark's.
   set(parts ${sources})

@@ -1,7 +1,6 @@
 // step04's study: the rung's kernel with its layout, its K tile and its ring as parameters, and with parts left out.
 // D (m x n) = A (m x k) B (n x k)^T for f16, fp32 accumulation.
 #include "common/harness/launch.h"
-#include "common/harness/tensor_map.h"
 #include "common/layout/instruction_descriptor.h"
 #include "common/layout/store_row.cuh"
 #include "common/ptx/fence.cuh"
@@ -11,7 +10,7 @@
 #include "common/ptx/tma.cuh"
 #include "common/ptx/tmem.cuh"
 #include "common/ptx/warp.cuh"
-#include "step04_swizzle/study.h"
+#include "step04_swizzle/study_walk.h"
 
 using namespace ladder;
 
@@ -22,18 +21,6 @@ constexpr uint32_t kTmemColumns = kTileN;
 static_assert(kThreads == kTileM && kTileN % kStoreColumns == 0);
 // The ring, and 3 KB for barriers and alignment.
 static_assert(kRingBytes + 3072 <= 227 * 1024 && kMostStages * 2 * 8 <= 1024);
-
-// What the layout means to the kernel. Steps are runtime values and the loops over boxes and MMAs runtime loops, so
-// that one kernel does for all layouts; an MMA takes the tensor core far longer than the few instructions before it.
-struct Walk {
-  int stages, stage_bytes, a_bytes;                                   // a_bytes: of A's tile, behind which B's lies
-  int tile_k, boxes, box_k;                                           // boxes of an operand, and K from one to the next
-  bool three_dimensions;                                              // the maps are {8, rows, k / 8}, not {k, rows}
-  uint32_t a_box_bytes, b_box_bytes;                                  // from one box to the next
-  uint64_t a_descriptor, b_descriptor;                                // of a tile at address 0
-  int mmas;                                                           // of a stage
-  uint32_t a_steps[kMostTileK / kMmaK], b_steps[kMostTileK / kMmaK];  // bytes from the tile's start to each MMA's K
-};
 
 // One tile of D per CTA. Who does what, as in step04; a part has only the roles it needs:
 //   role      threads           waits for           signals
@@ -175,48 +162,6 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// The map of a row-major rows x k matrix. What lies outside of it is filled with zeros.
-static CUtensorMap operand_map(const Configuration& configuration, const void* base, int64_t rows, int64_t k,
-                               uint32_t tile_rows) {
-  const uint64_t row_bytes = static_cast<uint64_t>(k) * 2;
-  const auto rows_of_map = static_cast<uint64_t>(rows);
-  if (configuration.arrangement == Arrangement::columns) {
-    constexpr uint32_t kColumnK = 8;
-    const uint64_t dims[] = {kColumnK, rows_of_map, static_cast<uint64_t>(k) / kColumnK};
-    const uint64_t strides_bytes[] = {row_bytes, kColumnK * 2};
-    const uint32_t box[] = {kColumnK, tile_rows, configuration.tile_k / kColumnK};
-    return make_tensor_map(DType::f16, base, dims, strides_bytes, box, CU_TENSOR_MAP_SWIZZLE_NONE);
-  }
-  const uint64_t dims[] = {static_cast<uint64_t>(k), rows_of_map};
-  const uint64_t strides_bytes[] = {row_bytes};
-  const uint32_t box[] = {static_cast<uint32_t>(configuration.row_bytes()) / 2, tile_rows};
-  return make_tensor_map(DType::f16, base, dims, strides_bytes, box,
-                         static_cast<CUtensorMapSwizzle>(configuration.swizzle()));
-}
-
-static Walk walk_of(const Configuration& configuration) {
-  const OperandTile a = configuration.tile(kTileM), b = configuration.tile(kTileN);
-  Walk walk{.stages = configuration.stages,
-            .stage_bytes = configuration.stage_bytes(),
-            .a_bytes = static_cast<int>(a.bytes()),
-            .tile_k = configuration.tile_k,
-            .boxes = configuration.boxes_of_an_operand(),
-            .box_k = configuration.row_bytes() / 2,
-            .three_dimensions = configuration.arrangement == Arrangement::columns,
-            .a_box_bytes = static_cast<uint32_t>(kTileM * configuration.row_bytes()),
-            .b_box_bytes = static_cast<uint32_t>(kTileN * configuration.row_bytes()),
-            .a_descriptor = a.tcgen05_descriptor(0),
-            .b_descriptor = b.tcgen05_descriptor(0),
-            .mmas = configuration.tile_k / kMmaK,
-            .a_steps = {},
-            .b_steps = {}};
-  for (uint32_t mma = 0; mma < static_cast<uint32_t>(walk.mmas); ++mma) {
-    walk.a_steps[mma] = a.plain_offset(0, mma * kMmaK);
-    walk.b_steps[mma] = b.plain_offset(0, mma * kMmaK);
-  }
-  return walk;
-}
-
 template <Part kPart>
 static void launch_part(const Configuration& configuration, const Gemm& gemm, uint32_t* checksums, bool verify) {
   const auto kernel = gemm.out == DType::f32 ? swizzle_study<kPart, DType::f32> : swizzle_study<kPart, DType::f16>;
@@ -227,9 +172,9 @@ static void launch_part(const Configuration& configuration, const Gemm& gemm, ui
           .block = kThreads,
           .dynamic_shared_bytes = static_cast<size_t>(configuration.in_flight_bytes()),
           .stream = gemm.stream},
-         operand_map(configuration, gemm.a, gemm.m, gemm.k, kTileM),
-         operand_map(configuration, gemm.b, gemm.n, gemm.k, kTileN), walk_of(configuration), gemm.d, gemm.m, gemm.n,
-         k_tiles, checksums, verify);
+         study_map(configuration, gemm.a, gemm.m, gemm.k, kTileM),
+         study_map(configuration, gemm.b, gemm.n, gemm.k, kTileN), walk_of(configuration, Family::blackwell), gemm.d,
+         gemm.m, gemm.n, k_tiles, checksums, verify);
 }
 
 void launch_study(const Configuration& configuration, Part part, const Gemm& gemm, uint32_t* checksums, bool verify) {

@@ -1,13 +1,17 @@
 // Which combinations of step04's study there are, and why not the others.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 
+#include "common/harness/user_error.h"
 #include "common/layout/swizzle.h"
 #include "step04_swizzle/study.h"
 
+using ladder::Family;
 using ladder::Swizzle;
+using ladder::UserError;
 
 Swizzle Configuration::swizzle() const {
   switch (arrangement) {
@@ -41,8 +45,8 @@ uint32_t Configuration::offset(int rows, int row, int k) const {
   return tile(rows).offset(static_cast<uint32_t>(row), static_cast<uint32_t>(k));
 }
 
-std::optional<std::string> obstacle(const Configuration& configuration, Part part) {
-  const auto& [arrangement, tile_k, stages] = configuration;
+std::optional<std::string> obstacle(const Configuration& configuration, Part part, Family family) {
+  const auto& [arrangement, tile_k, stages, roles, cluster] = configuration;
   if (tile_k != 16 && tile_k != 32 && tile_k != kMostTileK) {
     return fmt::format(
         "--tile-k {}: must be 16, 32 or 64: an MMA takes 16, and 64 are the 128 bytes of the widest swizzle", tile_k);
@@ -70,6 +74,19 @@ std::optional<std::string> obstacle(const Configuration& configuration, Part par
                        configuration.stage_bytes(), configuration.in_flight_bytes(), kRingBytes,
                        kRingBytes / configuration.stage_bytes());
   }
+  const bool alone = cluster.m * cluster.n == 1;
+  if (family != Family::hopper && (roles != Roles::apart || !alone)) {
+    return "--roles together and --cluster are for the kernel with wgmma; take --on h200, or leave them out";
+  }
+  if (roles == Roles::together && (part != Part::full || !alone)) {
+    return "--roles together: there is no --part but full and no --cluster for them; leave those out";
+  }
+  if (!alone && (arrangement == Arrangement::columns || (part != Part::full && part != Part::load))) {
+    return fmt::format(
+        "--cluster {}x{} with {} and --part {}: CTAs share the rows of two-dimensional boxes, to multiply them or only "
+        "to load them; take boxes for the same bytes in the same places, and --part full or load",
+        cluster.m, cluster.n, name_of(arrangement), name_of(part));
+  }
   return {};
 }
 
@@ -86,4 +103,15 @@ const char* name_of(Arrangement arrangement) {
 const char* name_of(Part part) {
   constexpr std::array kNames{"full", "load", "mma", "epilogue"};
   return kNames[static_cast<size_t>(part)];
+}
+
+const char* name_of(Roles roles) {
+  return roles == Roles::apart ? "apart" : "together";
+}
+
+ClusterShape cluster_of(const std::string& text) {
+  for (const std::string name : kClusters) {
+    if (text == name) return {.m = name[0] - '0', .n = name[2] - '0', .multicast = true};
+  }
+  throw UserError(fmt::format("--cluster {}: must be one of {}", text, fmt::join(kClusters, ", ")));
 }

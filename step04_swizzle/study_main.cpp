@@ -28,10 +28,9 @@ using namespace ladder;
 
 namespace {
 
-constexpr std::array kParts{Part::full, Part::load, Part::mma, Part::epilogue};
-
 struct Wishes {
-  std::string arrangement, part, shape = "256x512x512", out_dtype = "f16", on = "auto";
+  std::string arrangement, part, roles = "apart", cluster = "1x1", shape = "256x512x512", out_dtype = "f16",
+                                 on = "auto";
   std::optional<int> tile_k, stages;  // nothing: all
   uint64_t seed = 1;
   bool bench = false, json = false;
@@ -47,10 +46,12 @@ void declare(CLI::App& app, Wishes& wishes) {
   app.add_option("--tile-k", wishes.tile_k, "K of a stage: 16, 32 or 64 (default: all)");
   app.add_option("--stages", wishes.stages, "of the ring, 1 to 16 (default: 4, and as many as make 192 KB)");
   app.add_option("--part", wishes.part, "full, load, mma or epilogue (default: all)");
+  app.add_option("--roles", wishes.roles, "apart (default): a warp only loads; together: one that multiplies does");
+  app.add_option("--cluster", wishes.cluster, "of CTAs that load for each other: 1x1 (default), 2x1, 1x2 or 2x2");
   app.add_option("--shape", wishes.shape, "MxNxK or a name (default 256x512x512)");
   app.add_option("--out-dtype", wishes.out_dtype, "type of D: f16 (default) or f32");
   app.add_option("--seed", wishes.seed, "of A and B (default 1)");
-  app.add_option("--on", wishes.on, "auto (default), gpu or b200 (emulated)");
+  app.add_option("--on", wishes.on, "auto (default), gpu, b200 or h200 (emulated)");
   app.add_flag("--bench", wishes.bench, "on a GPU: time repeated launches of each");
   app.add_flag("--json", wishes.json, "print one JSON array instead of a table");
 }
@@ -68,20 +69,22 @@ std::vector<Value> chosen(const char* option, const std::string& name, const std
 }
 
 /// What the options leave; combinations that cannot run are left out, unless there is nothing else. Throws UserError.
-std::vector<Run> runs_of(const Wishes& wishes) {
+std::vector<Run> runs_of(const Wishes& wishes, Family family) {
   const auto parts = chosen("--part", wishes.part, kParts);
   const std::vector<int> tile_ks = wishes.tile_k ? std::vector{*wishes.tile_k} : std::vector{16, 32, 64};
   for (const int tile_k : tile_ks) {
-    if (const auto why_not = obstacle({Arrangement::rows, tile_k, 1}, Part::load)) throw UserError(*why_not);
+    if (const auto why_not = obstacle({Arrangement::rows, tile_k, 1}, Part::load, family)) throw UserError(*why_not);
   }
+  const Roles roles = chosen("--roles", wishes.roles, std::array{Roles::apart, Roles::together}).front();
+  const ClusterShape cluster = cluster_of(wishes.cluster);
   std::vector<Run> runs;
   std::string first_obstacle;
   for (const Arrangement arrangement : chosen("--arrangement", wishes.arrangement, kArrangements)) {
     for (const int tile_k : tile_ks) {
       for (const int stages : wishes.stages ? std::vector{*wishes.stages} : stage_counts(tile_k)) {
         for (const Part part : parts) {
-          const Configuration configuration{arrangement, tile_k, stages};
-          const auto why_not = obstacle(configuration, part);
+          const Configuration configuration{arrangement, tile_k, stages, roles, cluster};
+          const auto why_not = obstacle(configuration, part, family);
           if (!why_not) runs.push_back({configuration, part});
           if (why_not && first_obstacle.empty()) first_obstacle = *why_not;
         }
@@ -95,8 +98,12 @@ std::vector<Run> runs_of(const Wishes& wishes) {
 /// The matrices of all runs, and what looks at the results.
 class Bench {
  public:
-  Bench(const Shape& shape, DType out, uint64_t seed)
-      : a_(shape.m, shape.k, DType::f16), b_(shape.n, shape.k, DType::f16), d_(shape.m, shape.n, out), check_(a_, b_) {
+  Bench(const Shape& shape, DType out, uint64_t seed, Family family)
+      : launch_(family == Family::hopper ? launch_study_hopper : launch_study),
+        a_(shape.m, shape.k, DType::f16),
+        b_(shape.n, shape.k, DType::f16),
+        d_(shape.m, shape.n, out),
+        check_(a_, b_) {
     fill_random(a_, seed, Stream::matrix_a);
     fill_random(b_, seed, Stream::matrix_b);
     device_a_.upload(a_);
@@ -133,10 +140,11 @@ class Bench {
                     .b = device_b_.data(),
                     .d = device_d_.data(),
                     .stream = nullptr};
-    launch_study(run.configuration, run.part, gemm, static_cast<uint32_t*>(device_sums_.data()), verify);
+    launch_(run.configuration, run.part, gemm, static_cast<uint32_t*>(device_sums_.data()), verify);
   }
 
  private:
+  decltype(&launch_study) launch_;
   HostMatrix a_, b_, d_;
   HostMatrix sums_{(a_.rows() + kStudyTileM - 1) / kStudyTileM * ((b_.rows() + kStudyTileN - 1) / kStudyTileN),
                    kChecksumLanes, DType::f32};
@@ -152,6 +160,8 @@ nlohmann::ordered_json to_json(const Run& run, const std::string& fault, const n
                                    {"tile_k", configuration.tile_k},
                                    {"stages", configuration.stages},
                                    {"part", name_of(run.part)},
+                                   {"roles", name_of(configuration.roles)},
+                                   {"cluster", fmt::format("{}x{}", configuration.cluster.m, configuration.cluster.n)},
                                    {"row_bytes", configuration.row_bytes()},
                                    {"ring_bytes", configuration.in_flight_bytes()},
                                    {"good", fault.empty()},
@@ -178,9 +188,12 @@ void print_row(const nlohmann::ordered_json& record) {
 }
 
 int run_all(const Wishes& wishes, const Shape& shape, DType out, bool emulated) {
-  const std::vector<Run> runs = runs_of(wishes);
+  cudaDeviceProp device{};
+  check(cudaGetDeviceProperties(&device, 0), "cudaGetDeviceProperties");
+  const Family family = device.major == 9 ? Family::hopper : Family::blackwell;
+  const std::vector<Run> runs = runs_of(wishes, family);
   const KernelClock clock;
-  Bench bench(shape, out, wishes.seed);
+  Bench bench(shape, out, wishes.seed, family);
   nlohmann::ordered_json records = nlohmann::ordered_json::array();
   if (!wishes.json) {
     fmt::print(
@@ -224,11 +237,10 @@ int study(const Rung& program, int argc, char** argv) {
   if (wishes.out_dtype != "f16" && wishes.out_dtype != "f32") {
     throw UserError(fmt::format("--out-dtype {}: must be f16 or f32", wishes.out_dtype));
   }
-  if (wishes.on != "auto" && wishes.on != "gpu" && wishes.on != "b200") {
-    throw UserError(fmt::format("--on {}: must be auto, gpu or b200: the study is for tcgen05 only", wishes.on));
+  if (wishes.on != "auto" && wishes.on != "gpu" && wishes.on != "b200" && wishes.on != "h200") {
+    throw UserError(fmt::format("--on {}: must be auto, gpu, b200 or h200", wishes.on));
   }
   const DType out = wishes.out_dtype == "f32" ? DType::f32 : DType::f16;
-  runs_of(wishes);  // refuses what cannot run, before anything starts
   if (stage != Stage::first) {
     verify_runtime(stage);
     return run_all(wishes, shape, out, stage == Stage::emulator);
@@ -237,8 +249,9 @@ int study(const Rung& program, int argc, char** argv) {
   options.on = wishes.on;
   options.json = wishes.json;
   return start_on_device(program, options, argv, [&](const DeviceChoice& choice) {
+    runs_of(wishes, choice.family);  // refuses what cannot run, before anything starts
     if (wishes.bench && choice.emulated) {
-      throw UserError("--bench: an emulated chip has no times; leave it out, or run on a B200 with --on gpu");
+      throw UserError("--bench: an emulated chip has no times; leave it out, or run on a GPU with --on gpu");
     }
     check_memory(2 * matrices_bytes(shape, DType::f16, out), available_host_memory(), "of host memory", "A, B and D");
   });
@@ -247,13 +260,7 @@ int study(const Rung& program, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Rung program{.name = "swizzle_study",
-                     .title = "step04's study",
-                     .blackwell = {{"all", nullptr, "what the options leave"}},
-                     .hopper = {},
-                     .tile_m = kStudyTileM,
-                     .tile_n = kStudyTileN,
-                     .tile_k = kMostTileK};
+  const Rung program = swizzle_study();
   try {
     const int status = study(program, argc, argv);
     if (std::fflush(stdout) != 0) return complain(program.name, "the output could not be written", kFailed);

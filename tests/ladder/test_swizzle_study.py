@@ -1,6 +1,7 @@
 """step04's study: every configuration exact under every schedule, what each moves, what is refused, and a study that goes
 wrong, which its checks must notice."""
 
+import itertools
 import json
 import os
 import re
@@ -22,9 +23,9 @@ ARRANGEMENTS = {"columns": {16: 16, 32: 16, 64: 16}, "boxes": {16: 16, 32: 16, 6
                 "32B": {16: 32, 32: 32, 64: 32}, "64B": {32: 64, 64: 64}, "128B": {64: 128}}
 
 
-def run(*arguments, program=STUDY, schedule="latest", strict=True):
+def run(*arguments, program=STUDY, schedule="latest", strict=True, on="b200"):
     environment = {**os.environ, "LADDER_SCHEDULE": schedule, **({"LADDER_STRICT": "1"} if strict else {})}
-    where = [] if "--on" in arguments else ["--on", "b200"]
+    where = [] if "--on" in arguments else ["--on", on]
     return subprocess.run([str(program), *where, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, env=environment, timeout=300)
 
@@ -37,9 +38,11 @@ def key(record):
     return record["arrangement"], record["tile_k"], record["stages"], record["part"]
 
 
-class SwizzleStudy(unittest.TestCase):
+class OnEitherChip:
+    CHIP = None
+
     def records(self, shape, *arguments, schedule="latest"):
-        done = run("--shape", shape, "--json", *arguments, schedule=schedule)
+        done = run("--shape", shape, "--json", *arguments, schedule=schedule, on=self.CHIP)
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout[-2000:] + done.stderr)
         records = json.loads(done.stdout)
         self.assertTrue(all(record["good"] for record in records))
@@ -72,11 +75,12 @@ class SwizzleStudy(unittest.TestCase):
                 self.assertEqual((record["row_bytes"], record["ring_bytes"]), (width, ring))
                 k_tiles = {"epilogue": 0, "mma": min(stages, k // tile_k)}.get(part, k // tile_k) * m_tiles * n_tiles
                 total = record["counters"]["total"]
+                mmas = self.MMAS * k // 16  # of a CTA
                 self.assertEqual(total["bytes_into_shared"], k_tiles * stage_bytes(tile_k))
                 self.assertEqual(total["tma_box_rows"], k_tiles * stage_bytes(tile_k) // width)
                 boxes = 1 if name in ("columns", "rows") else tile_k * 2 // width
                 self.assertEqual(total["tma_loads"], k_tiles * 2 * boxes)
-                self.assertEqual(total["mmas"], m_tiles * n_tiles * k // 16 if part in ("full", "mma") else 0)
+                self.assertEqual(total["mmas"], m_tiles * n_tiles * mmas if part in ("full", "mma") else 0)
                 # Nothing but the ring holds the loads back.
                 self.assertEqual(record["counters"]["most_bytes_in_flight"], 0 if part == "epilogue" else ring)
 
@@ -85,6 +89,10 @@ class SwizzleStudy(unittest.TestCase):
         record, = self.records("128x256x128", "--arrangement", "boxes", "--tile-k", "32", "--stages", "4", "--part", "load",
                                schedule="earliest").values()
         self.assertEqual(record["counters"]["most_bytes_in_flight"], 256 * 16)  # a column of B
+
+
+class OnB200(OnEitherChip, unittest.TestCase):
+    CHIP, MMAS = "b200", 1
 
     def test_table(self):
         done = run("--arrangement", "128B", "--part", "load", "--shape", "128x256x64")
@@ -108,7 +116,15 @@ class SwizzleStudy(unittest.TestCase):
                 ("--part half", "--part half: must be one of full, load, mma, epilogue"),
                 ("--out-dtype bf16", "--out-dtype bf16: must be f16 or f32"), ("--shape 128x256x12", "12"),
                 ("--bench", "an emulated chip has no times"), ("--tile-k many", "--help lists the options"),
-                ("--on h200", "the study is for tcgen05 only")]:
+                ("--on a100", "--on a100: must be auto, gpu, b200 or h200"),
+                ("--roles together", "are for the kernel with wgmma; take --on h200"),
+                ("--cluster 2x1", "are for the kernel with wgmma; take --on h200"),
+                ("--roles together --part load --on h200", "no --part but full"),
+                ("--roles together --cluster 2x1 --on h200", "no --cluster"),
+                ("--cluster 2x1 --arrangement columns --on h200", "take boxes for the same bytes in the same places"),
+                ("--cluster 2x2 --part mma --on h200", "and --part full or load"),
+                ("--cluster 4x1 --on h200", "--cluster 4x1: must be one of 1x1, 2x1, 1x2, 2x2"),
+                ("--roles alone", "--roles alone: must be one of apart, together")]:
             with self.subTest(arguments):
                 done = run(*arguments.split())
                 self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
@@ -120,13 +136,44 @@ class SwizzleStudy(unittest.TestCase):
                          {(name, stages) for name in ("columns", "boxes", "32B") for stages in (4, 16)})
 
 
+class OnH200(OnEitherChip, unittest.TestCase):
+    """The same configurations for wgmma, and what the rungs before and behind step04 change."""
+
+    CHIP, MMAS = "h200", 2  # a warpgroup multiplies half of the rows
+
+    def test_roles_together(self):
+        for schedule in ["earliest", "latest", "random:1"]:
+            records = self.records("200x264x520", "--roles", "together", "--out-dtype", "f32", schedule=schedule)
+            self.assertEqual({(record["part"], record["roles"]) for record in records.values()}, {("full", "together")})
+            self.assertEqual({name for name, *_ in records}, set(ARRANGEMENTS) - {"rows"})
+
+    def test_clusters(self):
+        """A CTA whose tile lies outside of D loads for the others all the same."""
+        shape, cta_bytes = "300x520x328", {}
+        for cluster, ctas in [("1x1", 9), ("2x1", 12), ("1x2", 12), ("2x2", 16)]:
+            for schedule in ["earliest", "latest", "random:1"]:
+                records = self.records(shape, "--cluster", cluster, "--tile-k", "64", schedule=schedule)
+            for (name, _, _, part), record in records.items():
+                if part in ("full", "load") and (name, part) != ("rows", "full"):
+                    total = record["counters"]["total"]
+                    cta_bytes[cluster, name, part] = total["bytes_from_global"] / ctas, total["bytes_into_shared"] / ctas
+        # As much arrives; what is read for it is less by what is shared.
+        for (cluster, name, part), (read, written) in cta_bytes.items():
+            with self.subTest(cluster=cluster, name=name, part=part):
+                self.assertEqual(written, 6 * stage_bytes(64))
+                if cluster != "1x1" and name != "columns":
+                    self.assertLess(read, cta_bytes["1x1", name, part][0])
+
+
 # A load without its swizzle, the second K of an MMA from the wrong place, an epilogue that is a column off.
-DOCTORED = [
-    ("static_cast<CUtensorMapSwizzle>(configuration.swizzle())", "CU_TENSOR_MAP_SWIZZLE_NONE"),
-    ("a.plain_offset(0, mma * kMmaK)", "a.plain_offset(0, mma * kMmaK / 2)"),
-    ("epilogue_pattern(row, first_column + column + i)", "epilogue_pattern(row, first_column + column + i + 1)"),
-    ("sum += words[i] * (2 * i + 1)", "sum += words[i ^ (walk.tile_k == 32)] * (2 * i + 1)"),
-]
+DOCTORED = {
+    "study_walk.cpp": [("static_cast<CUtensorMapSwizzle>(configuration.swizzle())", "CU_TENSOR_MAP_SWIZZLE_NONE"),
+                       ("a.plain_offset(0, mma * kMmaK)", "a.plain_offset(0, mma * kMmaK / 2)")],
+    "study.cu": [("epilogue_pattern(row, first_column + column + i)", "epilogue_pattern(row, first_column + column + i + 1)"),
+                 ("sum += words[i] * (2 * i + 1)", "sum += words[i ^ (walk.tile_k == 32)] * (2 * i + 1)")],
+    "hopper_study.cu": [("first_column + 8 * (i / 4) + 2 * (lane % 4) + i % 2)", "first_column + 8 * (i / 4) + 2 * (lane % 4))"),
+                        ("sum += words[i] * (2 * i + 1)", "sum += words[i ^ (walk.tile_k == 32)] * (2 * i + 1)")],
+}
 
 
 class Doctored(unittest.TestCase):
@@ -136,45 +183,49 @@ class Doctored(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory(prefix="ladder-study-")
         cls.addClassCleanup(cls.folder.cleanup)
-        source, program = Path(cls.folder.name, "study.cu"), Path(cls.folder.name, "bin", "swizzle_study")
-        text = (build.ROOT / "step04_swizzle" / "study.cu").read_text()
-        for old, new in DOCTORED:
-            assert text.count(old) == 1, old
-            text = text.replace(old, new)
-        source.write_text(text)
+        folder, program = Path(cls.folder.name), Path(cls.folder.name, "bin", "swizzle_study")
         program.parent.mkdir()
-        (program.parent.parent / "lib").symlink_to(build.FOLDER / "lib")
+        (folder / "lib").symlink_to(build.FOLDER / "lib")
         commands = subprocess.run(["ninja", "-C", str(build.FOLDER), "-t", "commands", "swizzle_study"], check=True,
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True).stdout.splitlines()
-        made = re.search(r"-o (\S+study\.cu\.o)", "\n".join(commands))[1]
-        original = str(build.ROOT / "step04_swizzle" / "study.cu")
-        ours = str(source) + ".o"
-        compile_it = next(line for line in commands if line.endswith(f"-o {made}"))
         link_it = next(line for line in commands if "-o bin/swizzle_study" in line)
-        for command in (compile_it.replace(made, ours).replace(original, str(source)),
-                        link_it.replace(made, ours).replace("-o bin/swizzle_study", f"-o {program}")):
-            subprocess.run(command, shell=True, cwd=build.FOLDER, check=True, stdin=subprocess.DEVNULL)
+        for name, changes in DOCTORED.items():
+            original = build.ROOT / "step04_swizzle" / name
+            text = original.read_text()
+            for old, new in changes:
+                assert text.count(old) == 1, old
+                text = text.replace(old, new)
+            (folder / name).write_text(text)
+            compile_it = next(line for line in commands if re.search(rf"-o \S+/{re.escape(name)}\.o\b", line))
+            made = re.search(r"-o (\S+\.o)\b", compile_it)[1]
+            ours = f"{folder / name}.o"
+            subprocess.run(compile_it.replace(made, ours).replace(str(original), str(folder / name)), shell=True,
+                           cwd=build.FOLDER, check=True, stdin=subprocess.DEVNULL)
+            link_it = link_it.replace(made, ours)
+        subprocess.run(link_it.replace("-o bin/swizzle_study", f"-o {program}"), shell=True, cwd=build.FOLDER, check=True,
+                       stdin=subprocess.DEVNULL)
         cls.program = program
 
     def test_wrong(self):
-        for wrong, words in [(("128B", 64, "load"), "CTA 0 sums up 0x"), (("32B", 16, "full"), "outputs compared differ"),
-                             (("columns", 64, "mma"), "outputs compared differ"), (("columns", 16, "epilogue"), "D[0][0] has bits 0x"),
-                             (("rows", 32, "load"), "CTA 0 sums up 0x")]:
-            with self.subTest(wrong):
-                done = self.run_doctored(*wrong)
+        for chip, (wrong, words) in itertools.product(["b200", "h200"], [(("128B", 64, "load"), "CTA 0 sums up 0x"), (("32B", 16, "full"), "outputs compared differ"),
+                             (("columns", 64, "mma"), "outputs compared differ"), (("columns", 16, "epilogue"), "] has bits 0x"),
+                             (("rows", 32, "load"), "CTA 0 sums up 0x")]):
+            with self.subTest(chip=chip, wrong=wrong):
+                done = self.run_doctored(chip, *wrong)
                 self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
                 self.assertIn(words, done.stdout)
                 self.assertNotIn("exact", done.stdout)
 
     def test_still_right(self):
-        for right in [("columns", 16, "full"), ("columns", 16, "mma"), ("columns", 64, "load"), ("rows", 64, "load")]:
-            with self.subTest(right):
-                done = self.run_doctored(*right)
+        for chip, right in itertools.product(["b200", "h200"], [("columns", 16, "full"), ("columns", 16, "mma"),
+                                                                ("columns", 64, "load"), ("rows", 64, "load")]):
+            with self.subTest(chip=chip, right=right):
+                done = self.run_doctored(chip, *right)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
-    def run_doctored(self, arrangement, tile_k, part):
+    def run_doctored(self, chip, arrangement, tile_k, part):
         return run("--arrangement", arrangement, "--tile-k", str(tile_k), "--part", part, "--stages", "4",
-                   "--shape", "130x264x256", program=self.program, strict=False)
+                   "--shape", "130x264x256", program=self.program, strict=False, on=chip)
 
 
 if __name__ == "__main__":
