@@ -5,84 +5,50 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cmath>
+#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "common/bench/contenders.h"
 #include "common/bench/cublas.h"
 #include "common/bench/gpu_clock.h"
 #include "common/bench/measure.h"
 #include "common/bench/power.h"
+#include "common/bench/relative_error.h"
 #include "common/harness/canary.h"
+#include "common/harness/child.h"
 #include "common/harness/cuda_error.h"
-#include "common/harness/device_choice.h"
 #include "common/harness/device_matrix.h"
 #include "common/harness/gpu_probe.h"
 #include "common/harness/inputs.h"
+#include "common/harness/loader.h"
 #include "common/harness/memory_limits.h"
 #include "common/harness/reference.h"
-#include "common/harness/rung.h"
 #include "common/harness/shapes.h"
 #include "common/harness/user_error.h"
-
-ladder::Rung step00_single_mma();
-ladder::Rung step01_kloop();
-ladder::Rung step02_pipeline();
-ladder::Rung step03_warpspec();
-ladder::Rung step04_swizzle();
-ladder::Rung step05_epilogue();
-ladder::Rung step06_multicast();
-ladder::Rung step07_persistent();
 
 using namespace ladder;
 using Json = nlohmann::ordered_json;
 
 namespace {
 
+constexpr char kChild[] = "LADDER_BENCH_CHILD";
+
 struct BenchOptions {
-  std::vector<std::string> shapes, sides, protocols = {"burst"};
+  std::vector<std::string> shapes, sides, others, protocols = {"burst"};
   std::string in = "f16", out, json;
   int rounds = 20, sustained_rounds = 2, proposals = 64;
-  double idle_s = .05, sample_s = 3e-3, seconds = 5;
+  double idle_s = .03, sample_s = 3e-3, seconds = 5;
   uint64_t seed = 1;
   bool warm = false;
+
+  DType in_type() const { return in == "bf16" ? DType::bf16 : DType::f16; }
+  DType out_type() const { return out == "f32" ? DType::f32 : in_type(); }
 };
-
-std::vector<Rung> all_rungs() {
-  return {step01_kloop(),    step02_pipeline(),  step03_warpspec(),   step04_swizzle(),
-          step05_epilogue(), step06_multicast(), step07_persistent(), step00_single_mma()};
-}
-
-struct Contender {
-  std::string name, rung;
-  Variant variant;
-};
-
-/// "step04" (its default), "step07:walk=4" or "step07:*" (all).
-std::vector<Contender> contenders(const std::vector<std::string>& wanted, Family family) {
-  std::vector<Contender> found;
-  const std::vector<Rung> rungs = all_rungs();
-  for (const std::string& want : wanted) {
-    const std::string rung_name = want.substr(0, want.find(':'));
-    const std::string variant = want.find(':') == want.npos ? "" : want.substr(want.find(':') + 1);
-    bool known = false;
-    for (const Rung& rung : rungs) {
-      if (!std::string(rung.name).starts_with(rung_name)) continue;
-      known = true;
-      const auto& variants = family == Family::hopper ? rung.hopper : rung.blackwell;
-      if (variant == "*") {
-        for (const Variant& each : variants)
-          found.push_back({fmt::format("{}:{}", rung.name, each.name), rung.name, each});
-      } else {
-        const Variant one = choose_variant(rung, family, variant);
-        found.push_back({fmt::format("{}:{}", rung.name, one.name), rung.name, one});
-      }
-    }
-    if (!known) throw UserError(fmt::format("--side {}: there is no such rung", want));
-  }
-  return found;
-}
 
 /// A, B and D, several times over.
 struct Sets {
@@ -119,152 +85,236 @@ Json seconds_json(const Timing& timing, const Shape& shape) {
   return json;
 }
 
-int run(const BenchOptions& options) {
-  int count = 0;
-  if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
-    throw UserError("no GPU here: times are a real GPU's or nobody's; `./ladder run` emulates one");
+/// The GPU, and what times it.
+class Machine {
+ public:
+  Machine() {
+    int count = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
+      throw UserError("no GPU here: times are a real GPU's or nobody's; `./ladder run` emulates one");
+    }
+    check(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
+    check(cudaStreamCreate(&stream), "cudaStreamCreate");
   }
-  cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
-  const Family family = properties.major == 9 ? Family::hopper : Family::blackwell;
-  int driver = 0, runtime = 0;
-  check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
-  check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
-  const Cublas cublas;
-  const PowerMeter power;
-  GpuClock clock;
-  cudaStream_t stream = nullptr;
-  check(cudaStreamCreate(&stream), "cudaStreamCreate");
 
-  const DType in = options.in == "bf16" ? DType::bf16 : DType::f16;
-  const DType out = options.out == "f32" ? DType::f32 : in;
-  char date[32];
-  const std::time_t now = std::time(nullptr);
-  std::strftime(date, sizeof date, "%Y-%m-%d %H:%M", std::gmtime(&now));
-  Json report = {{"date", date},
+  Json description() const {
+    int driver = 0, runtime = 0;
+    check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+    check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+    char date[32];
+    const std::time_t now = std::time(nullptr);
+    std::strftime(date, sizeof date, "%Y-%m-%d %H:%M", std::gmtime(&now));
+    Json json = {{"label", "measured"},
+                 {"date", date},
                  {"gpu", properties.name},
                  {"sms", properties.multiProcessorCount},
                  {"l2_bytes", properties.l2CacheSize},
                  {"driver", cuda_version_text(driver)},
                  {"runtime", cuda_version_text(runtime)},
-                 {"cublas", cublas.version()},
-                 {"in", name_of(in)},
-                 {"out", name_of(out)},
-                 {"inputs", fmt::format("normal, seed {} on", options.seed)},
-                 {"results", Json::array()}};
-  if (const auto limit = power.limit_watts()) report["power_limit_watts"] = *limit;
+                 {"cublas", cublas.version()}};
+    if (const auto limit = power.limit_watts()) json["power_limit_watts"] = *limit;
+    return json;
+  }
 
-  const std::vector<Contender> rungs = contenders(options.sides, family);
-  for (const std::string& shape_text : options.shapes) {
-    const Shape shape = parse_shape(shape_text);
-    const uint64_t bytes = matrices_bytes(shape, in, out);
-    const auto l2 = static_cast<uint64_t>(properties.l2CacheSize);
-    const int set_count = options.warm ? 1 : static_cast<int>((3 * l2 + bytes - 1) / bytes) + 1;
-    fmt::print(stderr, "{}: {} set{} of matrices, {:.0f} MB each\n", to_string(shape), set_count,
-               set_count == 1 ? "" : "s", static_cast<double>(bytes) / 1e6);
-    const Sets sets = make_sets(shape, in, out, set_count, options.seed);
-    const auto gemm = [&](int set) {
-      return Gemm{.m = shape.m,
-                  .n = shape.n,
-                  .k = shape.k,
-                  .in = in,
-                  .out = out,
-                  .a = sets.a[set]->data(),
-                  .b = sets.b[set]->data(),
-                  .d = sets.d[set]->data(),
-                  .stream = stream};
-    };
-    const Bench bench{stream, set_count, clock, power};
+  Family family() const { return properties.major == 9 ? Family::hopper : Family::blackwell; }
+  uint64_t l2_bytes() const { return static_cast<uint64_t>(properties.l2CacheSize); }
 
+  cudaDeviceProp properties{};
+  cudaStream_t stream = nullptr;
+  const Cublas cublas;
+  const PowerMeter power;
+  const KernelClock kernel_clock;
+  GpuClock clock;
+};
+
+struct Entry {
+  Side side;
+  std::string plan;      ///< in words; empty: none
+  bool computes = true;  ///< D is the product
+};
+
+/// One shape: its matrices, and every side on them.
+class ShapeBench {
+ public:
+  ShapeBench(Machine& machine, const BenchOptions& options, const std::string& shape_text,
+             const std::vector<Contender>& others)
+      : machine_(machine), options_(options), shape_text_(shape_text), shape_(parse_shape(shape_text)) {
+    const uint64_t bytes = matrices_bytes(shape_, options.in_type(), options.out_type());
+    set_count_ = options.warm ? 1 : static_cast<int>((3 * machine.l2_bytes() + bytes - 1) / bytes) + 1;
+    fmt::print(stderr, "{}: {} set{} of matrices, {:.0f} MB each\n", to_string(shape_), set_count_,
+               set_count_ == 1 ? "" : "s", static_cast<double>(bytes) / 1e6);
+    sets_ = make_sets(shape_, options.in_type(), options.out_type(), set_count_, options.seed);
+    add("cublas:default", [&](const Gemm& gemm) { machine_.cublas.gemm_ex(gemm); });
+    for (const Launch& launch : machine.cublas.proposals(gemm(0), options.proposals)) {
+      candidates_.push_back({"", [this, launch](int set) { launch(gemm(set)); }});
+    }
+    for (const Contender& other : others) {
+      if (other.fixed_k != 0 && other.fixed_k != shape_.k) continue;
+      const Planned planned = other.planned(gemm(0));
+      add(other.name, planned.launch, planned.text, other.computes);
+    }
+  }
+
+  Json measured(const std::string& protocol) {
+    std::vector<Entry> entries = entries_;
+    if (!candidates_.empty()) {  // by the same protocol, in a pass of its own
+      const size_t best = fastest(timed(protocol, candidates_, true));
+      entries.insert(entries.begin() + 1, Entry{{"cublas:best", candidates_[best].launch},
+                                                fmt::format("number {} of the {} that cublasLt's heuristics proposed",
+                                                            best + 1, candidates_.size())});
+    }
+    const std::vector<Json> results = compared(entries);
     std::vector<Side> sides;
-    std::vector<std::string> plans;
-    const auto add = [&](const std::string& name, const Launch& launch, const std::string& plan) {
-      sides.push_back({name, [=](int set) { launch(gemm(set)); }});
-      plans.push_back(plan);
-    };
-    add(
-        "cublas:default", [&](const Gemm& one) { cublas.gemm_ex(one); }, "");
-    const std::vector<Launch> proposals = cublas.proposals(gemm(0), options.proposals);
-    std::vector<Side> candidates;
-    for (const Launch& launch : proposals) candidates.push_back({"", [&, launch](int set) { launch(gemm(set)); }});
-    for (const Contender& each : rungs) {
-      if (each.rung == "step00_single_mma" && shape.k != 16) continue;
-      const Planned planned = each.variant.planned(gemm(0));
-      add(each.name, planned.launch, planned.text);
-    }
+    for (const Entry& entry : entries) sides.push_back(entry.side);
+    const std::vector<Timing> timings = timed(protocol, sides, false);
 
-    const auto timed = [&](const std::string& protocol, const std::vector<Side>& which, bool to_choose) {
-      constexpr int kRoundsToChoose = 10;
-      constexpr double kSecondsToChoose = .5;
-      const Progress progress = [&](int done, int all) {
-        if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r  {}: {} of {} samples ", protocol, done, all);
-      };
-      std::vector<Timing> timings = protocol == "sustained"
-                                        ? time_sustained(bench, which, to_choose ? 1 : options.sustained_rounds,
-                                                         to_choose ? kSecondsToChoose : options.seconds, progress)
-                                        : time_bursts(bench, which, to_choose ? kRoundsToChoose : options.rounds,
-                                                      options.idle_s, options.sample_s, progress);
-      if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r{:60}\r", "");
-      return timings;
+    double best_cublas = timings[0].median_s();
+    if (!candidates_.empty()) best_cublas = std::min(best_cublas, timings[1].median_s());
+    const bool sustained = protocol == "sustained";
+    Json result = {{"shape", shape_text_}, {"m", shape_.m},        {"n", shape_.n},
+                   {"k", shape_.k},        {"protocol", protocol}, {"sets", set_count_}};
+    if (sustained) {
+      result["seconds"] = options_.seconds;
+    } else {
+      result["idle_s"] = options_.idle_s;
+    }
+    result["rounds"] = sustained ? options_.sustained_rounds : options_.rounds;
+    for (size_t i = 0; i < sides.size(); ++i) {
+      Json row = {{"side", sides[i].name}};
+      row.update(seconds_json(timings[i], shape_));
+      row["of_cublas"] = std::round(best_cublas / timings[i].median_s() * 1e4) / 1e4;
+      row.update(results[i]);
+      if (!entries[i].plan.empty()) row["plan"] = entries[i].plan;
+      fmt::print(stderr, "  {:9} {:44} {:9.2f} us ({:.2f}..{:.2f})  {:6.1f} TFLOP/s  {:.3f}  {:4.0f} MHz {:4.0f} W\n",
+                 protocol, sides[i].name, timings[i].median_s() * 1e6, timings[i].quantile_s(.1) * 1e6,
+                 timings[i].quantile_s(.9) * 1e6, row["tflops"].get<double>(), row["of_cublas"].get<double>(),
+                 timings[i].median_megahertz(), timings[i].median_watts().value_or(0));
+      result["sides"].push_back(row);
+    }
+    return result;
+  }
+
+ private:
+  Gemm gemm(int set) const {
+    const auto at = static_cast<size_t>(set);
+    return {.m = shape_.m,
+            .n = shape_.n,
+            .k = shape_.k,
+            .in = options_.in_type(),
+            .out = options_.out_type(),
+            .a = sets_.a[at]->data(),
+            .b = sets_.b[at]->data(),
+            .d = sets_.d[at]->data(),
+            .stream = machine_.stream};
+  }
+
+  void add(const std::string& name, const Launch& launch, const std::string& plan = "", bool computes = true) {
+    entries_.push_back({{name, [this, launch](int set) { launch(gemm(set)); }}, plan, computes});
+  }
+
+  std::vector<Timing> timed(const std::string& protocol, const std::vector<Side>& sides, bool to_choose) {
+    constexpr int kRoundsToChoose = 10;
+    constexpr double kSecondsToChoose = .5;
+    const bool to_terminal = isatty(STDERR_FILENO) != 0;
+    const Progress progress = [&](int done, int all) {
+      if (to_terminal) fmt::print(stderr, "\r  {}: {} of {} samples ", protocol, done, all);
     };
-    const std::vector<Side> without_best = sides;
-    const std::vector<std::string> plans_without_best = plans;
+    const Bench bench{machine_.stream, set_count_, machine_.clock, machine_.power, machine_.kernel_clock};
+    std::vector<Timing> timings = protocol == "sustained"
+                                      ? time_sustained(bench, sides, to_choose ? 1 : options_.sustained_rounds,
+                                                       to_choose ? kSecondsToChoose : options_.seconds, progress)
+                                      : time_bursts(bench, sides, to_choose ? kRoundsToChoose : options_.rounds,
+                                                    options_.idle_s, options_.sample_s, progress);
+    if (to_terminal) fmt::print(stderr, "\r{:60}\r", "");
+    return timings;
+  }
+
+  /// Right before fast: each side's D, its hash, and where that is not cuBLAS's, how far D is from cuBLAS's. Throws
+  /// UserError where a side does not compute the product.
+  std::vector<Json> compared(const std::vector<Entry>& entries) {
+    constexpr double kMostError = 2e-3;  // of ||D||: two roundings to bf16, and sums in another order
+    std::vector<Json> results;
+    std::optional<HostMatrix> expected;
+    std::string expected_hash;
+    for (const Entry& entry : entries) {
+      results.emplace_back(Json::object());
+      if (!entry.computes) continue;
+      sets_.d[0]->fill(kPoisonByte);
+      machine_.kernel_clock.begin();
+      entry.side.launch(0);
+      check(cudaStreamSynchronize(machine_.stream), entry.side.name.c_str());
+      machine_.kernel_clock.end();
+      HostMatrix d(shape_.m, shape_.n, options_.out_type());
+      sets_.d[0]->download(d);
+      const std::string hash = fmt::format("{:016x}", hash_of(d));
+      results.back()["d_hash"] = hash;
+      if (!expected) {
+        expected = std::move(d);
+        expected_hash = hash;
+      } else if (hash != expected_hash) {
+        const double error = relative_error(d, *expected);
+        if (!(error <= kMostError)) {
+          throw UserError(
+              fmt::format("{} at {}: its D is {:.2g} away from cuBLAS's, as a part of ||D||; at most {} is "
+                          "rounding, so there is nothing to time",
+                          entry.side.name, to_string(shape_), error, kMostError));
+        }
+        results.back()["d_error"] = error;
+      }
+    }
+    return results;
+  }
+
+  Machine& machine_;
+  const BenchOptions& options_;
+  const std::string shape_text_;
+  const Shape shape_;
+  int set_count_ = 1;
+  Sets sets_;
+  std::vector<Entry> entries_;
+  std::vector<Side> candidates_;  ///< what cublasLt proposes
+};
+
+int run(const BenchOptions& options) {
+  Machine machine;
+  Json report = machine.description();
+  report["in"] = name_of(options.in_type());
+  report["out"] = name_of(options.out_type());
+  report["inputs"] = fmt::format("normal, seed {} on{}", options.seed, options.warm ? "; L2 warm" : "");
+  report["results"] = Json::array();
+  std::vector<Contender> others = contenders(options.sides, machine.family());
+  for (const std::string& library : options.others) others.push_back(beside(library));
+  for (const std::string& shape : options.shapes) parse_shape(shape);  // refuses before anything runs
+  for (const std::string& shape : options.shapes) {
+    ShapeBench bench(machine, options, shape, others);
     for (const std::string& protocol : options.protocols) {
-      const bool sustained = protocol == "sustained";
-      sides = without_best;
-      plans = plans_without_best;
-      if (!candidates.empty()) {  // by the same protocol, in a pass of its own
-        const size_t best = fastest(timed(protocol, candidates, true));
-        sides.insert(sides.begin() + 1, Side{"cublas:best", candidates[best].launch});
-        plans.insert(plans.begin() + 1, fmt::format("number {} of the {} that cublasLt's heuristics proposed", best + 1,
-                                                    proposals.size()));
-      }
-
-      // Right first: every side writes all of D, and with the rungs' bits.
-      std::vector<std::string> hashes;
-      for (const Side& side : sides) {
-        sets.d[0]->fill(kPoisonByte);
-        side.launch(0);
-        check(cudaStreamSynchronize(stream), side.name.c_str());
-        HostMatrix d(shape.m, shape.n, out);
-        sets.d[0]->download(d);
-        hashes.push_back(fmt::format("{:016x}", hash_of(d)));
-      }
-
-      const std::vector<Timing> timings = timed(protocol, sides, false);
-      Json result = {{"shape", shape_text}, {"m", shape.m},         {"n", shape.n},
-                     {"k", shape.k},        {"protocol", protocol}, {"sets", set_count}};
-      if (sustained) {
-        result["seconds"] = options.seconds;
-      } else {
-        result["idle_s"] = options.idle_s;
-      }
-      result["rounds"] = sustained ? options.sustained_rounds : options.rounds;
-      double best_cublas = timings[0].median_s();
-      if (sides.size() > 1 && sides[1].name == "cublas:best")
-        best_cublas = std::min(best_cublas, timings[1].median_s());
-      for (size_t i = 0; i < sides.size(); ++i) {
-        Json row = {{"side", sides[i].name}};
-        row.update(seconds_json(timings[i], shape));
-        row["of_cublas"] = std::round(best_cublas / timings[i].median_s() * 1e4) / 1e4;
-        row["d_hash"] = hashes[i];
-        if (!plans[i].empty()) row["plan"] = plans[i];
-        fmt::print(stderr,
-                   "  {:9} {:44} {:9.2f} us ({:.2f}..{:.2f})  {:6.1f} TFLOP/s  {:.3f}  {:4.0f} MHz {:4.0f} W  {}\n",
-                   protocol, sides[i].name, timings[i].median_s() * 1e6, timings[i].quantile_s(.1) * 1e6,
-                   timings[i].quantile_s(.9) * 1e6, row["tflops"].get<double>(), row["of_cublas"].get<double>(),
-                   timings[i].median_megahertz(), timings[i].median_watts().value_or(0), hashes[i]);
-        result["sides"].push_back(row);
-      }
-      report["results"].push_back(result);
+      report["results"].push_back(bench.measured(protocol));
+      // What is there stays, whatever becomes of the rest.
+      if (!options.json.empty()) std::ofstream(options.json) << report.dump(1) << '\n';
     }
   }
-  if (options.json.empty()) {
-    fmt::print("{}\n", report.dump(1));
-  } else {
-    std::ofstream(options.json) << report.dump(1) << '\n';
-  }
+  if (options.json.empty()) fmt::print("{}\n", report.dump(1));
   return 0;
+}
+
+/// The same program as a child, which is killed where a kernel does not end.
+int guarded(char** argv) {
+  constexpr double kLimitSeconds = 60;
+  const ChildEnd end =
+      run_with_time_limit(executable_path(), argv, changed_environment({{kChild, "1"}}), kLimitSeconds);
+  if (end.timed_out) {
+    fmt::print(stderr,
+               "\ngemm_bench: launches of a side did not end within {} s and were killed; what was measured "
+               "before is in the JSON file. The side and shape are those behind the last line above; "
+               "`./ladder check` explains hangs of a rung\n",
+               kLimitSeconds);
+    return 1;
+  }
+  if (end.signal != 0) {
+    fmt::print(stderr, "gemm_bench: ended by signal {} ({})\n", end.signal, strsignal(end.signal));
+    return 1;
+  }
+  return end.status;
 }
 
 }  // namespace
@@ -274,22 +324,26 @@ int main(int argc, char** argv) {
   CLI::App app("Times rungs against cuBLAS.", "gemm_bench");
   app.add_option("--shape", options.shapes, "MxNxK or a name; several")->required();
   app.add_option("--side", options.sides, "step04, step07:walk=4, step07:* for all variants; several");
+  app.add_option("--beside", options.others, "somebody else's kernel: LIBRARY.so or LIBRARY.so:SYMBOL; several");
   app.add_option("--protocol", options.protocols, "burst, sustained or both")
       ->check(CLI::IsMember({"burst", "sustained"}));
   app.add_option("--dtype", options.in)->check(CLI::IsMember({"f16", "bf16"}));
-  app.add_option("--out-dtype", options.out, "f32, or as the inputs");
-  app.add_option("--rounds", options.rounds);
-  app.add_option("--sustained-rounds", options.sustained_rounds);
-  app.add_option("--seconds", options.seconds);
-  app.add_option("--idle", options.idle_s);
-  app.add_option("--sample", options.sample_s);
-  app.add_option("--proposals", options.proposals);
-  app.add_option("--seed", options.seed);
+  app.add_option("--out-dtype", options.out, "f32, or as the inputs")->check(CLI::IsMember({"f16", "bf16", "f32"}));
+  app.add_option("--rounds", options.rounds, "of bursts")->check(CLI::PositiveNumber);
+  app.add_option("--sustained-rounds", options.sustained_rounds)->check(CLI::PositiveNumber);
+  app.add_option("--seconds", options.seconds, "that a side runs back to back")->check(CLI::PositiveNumber);
+  app.add_option("--idle", options.idle_s, "seconds before a burst")->check(CLI::NonNegativeNumber);
+  app.add_option("--sample", options.sample_s, "seconds of a burst")->check(CLI::PositiveNumber);
+  app.add_option("--proposals", options.proposals, "to ask cublasLt's heuristics for")->check(CLI::NonNegativeNumber);
+  app.add_option("--seed", options.seed, "of the matrices");
   app.add_flag("--warm", options.warm, "one set of matrices: small ones stay in L2");
   app.add_option("--json", options.json, "where to write the results");
   CLI11_PARSE(app, argc, argv);
   try {
-    return run(options);
+    if (!options.out.empty() && options.out != "f32" && options.out != options.in) {
+      throw UserError(fmt::format("--out-dtype {}: must be f32, or {} as the inputs", options.out, options.in));
+    }
+    return std::getenv(kChild) != nullptr ? run(options) : guarded(argv);
   } catch (const UserError& error) {
     fmt::print(stderr, "gemm_bench: {}\n", error.what());
     return 2;

@@ -26,12 +26,14 @@ class Sampler {
   Sample take(const Side& side, int launches) {
     constexpr uint64_t kHeadStart = 300'000;  // nanoseconds: the launches are enqueued while the GPU waits
     if (launches > 1) enqueue_delay(bench_.stream, kHeadStart);
+    bench_.kernel_clock.begin();
     bench_.clock.begin(bench_.stream);
     start_.record(bench_.stream);
     for (int i = 0; i < launches; ++i) side.launch(next_set());
     stop_.record(bench_.stream);
     bench_.clock.end(bench_.stream);
     check(cudaStreamSynchronize(bench_.stream), "waiting for the kernels");
+    bench_.kernel_clock.end();
     return {stop_.seconds_since(start_) / launches, bench_.clock.megahertz(), bench_.power.watts()};
   }
 

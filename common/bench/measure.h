@@ -10,6 +10,7 @@
 
 #include "common/bench/gpu_clock.h"
 #include "common/bench/power.h"
+#include "common/harness/child.h"
 
 namespace ladder {
 
@@ -43,6 +44,7 @@ struct Bench {
   int sets;  ///< of matrices, through which launches go in turn
   GpuClock& clock;
   const PowerMeter& power;
+  const KernelClock& kernel_clock;  ///< told what runs, so that what hangs is killed
 };
 
 /// Rounds of one sample of every side, each time in another order. Before each sample the GPU idles for `idle_s`, so
