@@ -17,6 +17,7 @@ using namespace ladder;
 constexpr int kTileM = kStudyTileM, kTileN = kStudyTileN;
 constexpr int kGroupM = 64;  // rows that a warpgroup multiplies
 constexpr int kMmaWarps = kTileM / kGroupM * 4;
+constexpr int kMostMmas = kMostTileK / kMmaK;
 // The producer has a warpgroup of its own, or none.
 constexpr int first_mma_warp(Roles roles) {
   return roles == Roles::apart ? 4 : 0;
@@ -26,6 +27,19 @@ constexpr int threads(Roles roles) {
 }
 // The ring, and 3 KB for barriers and alignment.
 static_assert(kRingBytes + 3072 <= 227 * 1024 && kMostStages * 2 * 8 <= 1024);
+
+// The MMAs of a K tile, each with its own 16 of K.
+template <int kMmas>
+__device__ __forceinline__ void multiply(float (&accumulators)[kTileN / 2], const uint64_t* a, const uint64_t* b,
+                                         uint64_t step, bool accumulate) {
+  wgmma_fence();
+#pragma unroll
+  for (int mma = 0; mma < kMmas; ++mma) {  // the first one overwrites what the registers held before
+    wgmma_mma_async<DType::f16>(accumulators, a[mma] + step, b[mma] + step, accumulate || mma > 0);
+  }
+  wgmma_commit_group();
+  wgmma_wait_group<0>();
+}
 
 // One tile of D per CTA. Who does what, as in the twin of step04, or with roles together as in that of step02; a part
 // has only the roles it needs:
@@ -170,23 +184,29 @@ __global__ void __launch_bounds__(threads(kRoles), 1)
       for (int k_tile = 0; k_tile < walk.stages && k_tile < k_tiles; ++k_tile) load(k_tile, k_tile);
     }
     __syncwarp();  // wgmma is for all lanes together
-    // A warpgroup multiplies its own 64 rows of A, which begin 64 rows of a box further on.
-    const uint64_t a_descriptor =
-        walk.a_descriptor + smem_descriptor_fields(a_tiles + group * (walk.a_box_bytes / 2), 0, 0);
-    const uint64_t b_descriptor = walk.b_descriptor + smem_descriptor_fields(b_tiles, 0, 0);
+    // A warpgroup multiplies its own 64 rows of A, which begin 64 rows of a box further on. Descriptors of stage 0:
+    uint64_t a_descriptors[kMostMmas], b_descriptors[kMostMmas];
+#pragma unroll
+    for (int mma = 0; mma < kMostMmas; ++mma) {
+      const uint32_t a_start = a_tiles + group * (walk.a_box_bytes / 2) + walk.a_steps[mma];
+      a_descriptors[mma] = walk.a_descriptor + smem_descriptor_fields(a_start, 0, 0);
+      b_descriptors[mma] = walk.b_descriptor + smem_descriptor_fields(b_tiles + walk.b_steps[mma], 0, 0);
+    }
     for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
       if (kPart == Part::full || k_tile < walk.stages) {
         mbarrier_wait_parity(shared_address(tile_full[stage]), parity);
       }
-      wgmma_fence();
-      for (int mma = 0; mma < walk.mmas; ++mma) {
-        const bool accumulate = k_tile > 0 || mma > 0;  // the first MMA overwrites what the registers held before
-        const uint32_t begin = stage * walk.stage_bytes;
-        wgmma_mma_async<DType::f16>(accumulators, a_descriptor + ((begin + walk.a_steps[mma]) >> 4),
-                                    b_descriptor + ((begin + walk.b_steps[mma]) >> 4), accumulate);
+      const uint64_t step = stage * walk.stage_bytes >> 4;
+      switch (walk.mmas) {  // the MMAs of a stage follow each other without a branch between them
+        case 1:
+          multiply<1>(accumulators, a_descriptors, b_descriptors, step, k_tile > 0);
+          break;
+        case 2:
+          multiply<2>(accumulators, a_descriptors, b_descriptors, step, k_tile > 0);
+          break;
+        default:
+          multiply<kMostMmas>(accumulators, a_descriptors, b_descriptors, step, k_tile > 0);
       }
-      wgmma_commit_group();
-      wgmma_wait_group<0>();
       release(stage);
       if (kRoles == Roles::together && k_tile + walk.stages < k_tiles) {
         if (warp == 0 && elect_sync()) {
