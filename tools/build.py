@@ -64,6 +64,31 @@ def link_command(name):
     return words[words.index("&&") + 1:len(words) - 1 - words[::-1].index("&&")]  # CMake writes `: && ... && :`
 
 
+def rebuilt(name, changes, folder):
+    """The executable `name` once more, in folder/bin, of other objects: `changes` has for a source, as the tree names it, another
+    text of it (or None) and more options for its compiler."""
+    commands = subprocess.run([_stamp().get("ninja", "ninja"), "-C", str(FOLDER), "-t", "commands", f"bin/{name}"], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, check=True, text=True).stdout.splitlines()
+    link = next(line for line in commands if f"-o bin/{name} " in line)
+    program = folder / "bin" / name
+    program.parent.mkdir(parents=True, exist_ok=True)
+    for source, (text, options) in changes.items():
+        made = next(word for word in shlex.split(link) if word.endswith(f"/{source}.o"))
+        compile_it = next(line for line in commands if re.search(rf"-o {re.escape(made)}(\s|$)", line))
+        ours = str(folder / f"{Path(source).name}.o")
+        compile_it = compile_it.replace(made, shlex.quote(ours)).replace(" -c ", f" {shlex.join(options)} -c ")
+        if text is not None:
+            (folder / Path(source).name).write_text(text)
+            compile_it = compile_it.replace(str(ROOT / source), shlex.quote(str(folder / Path(source).name)))
+        subprocess.run(compile_it, shell=True, cwd=FOLDER, check=True, stdin=subprocess.DEVNULL)
+        link = link.replace(made, shlex.quote(ours))
+    subprocess.run(link.replace(f"-o bin/{name} ", f"-o {shlex.quote(str(program))} "), shell=True, cwd=FOLDER, check=True,
+                   stdin=subprocess.DEVNULL)
+    (folder / "lib").unlink(missing_ok=True)
+    (folder / "lib").symlink_to(libraries())  # where it looks for its CUDA runtime
+    return program
+
+
 def libraries():
     """Folder of the emulated CUDA runtime."""
     return FOLDER / "lib"

@@ -12,7 +12,7 @@ import shlex
 import shutil
 import subprocess
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tools import build, gpu_tool
@@ -346,6 +346,23 @@ def measured(ncu, goal, report):
     return profile
 
 
+def kernel_of(ncu, report):
+    """The mangled name of the report's kernel."""
+    done = subprocess.run([str(ncu), "--import", str(report), "--csv", "--page", "raw", "--print-kernel-base", "mangled"],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors="replace")
+    return parsed(done.stdout).about.get("kernel", "")
+
+
+def with_few_kernels(goal, kernel, folder):
+    """The goal with an executable whose GPU code for a Hopper is this kernel's, for all sizes that it is compiled for, and has no
+    line numbers: a report carries all of the module that its kernel comes from, and some rungs have dozens in one."""
+    sizes = re.sub(r"Li\d+E", r"Li\\d+E", kernel)  # a plan may ask about another size's
+    kernels = sorted({each.decode() for each in re.findall(sizes.encode() + rb"(?![A-Za-z0-9_])", build.rung(goal.name).read_bytes())})
+    options = [f"-Xptxas=--entry={each}" for each in kernels] + ["-Xptxas=--suppress-debug-info"]
+    program = build.rebuilt(goal.name, {f"{goal.name}/hopper.cu": (None, options)}, folder / "few_kernels")
+    return replace(goal, program=(program, *goal.program[1:]))
+
+
 def refuse_too_large(report, folder):
     """What git would carry for ever."""
     size = report.stat().st_size
@@ -377,6 +394,9 @@ def profile_one(ncu, name, options):
     report = folder / f"{stem(name, options.variant, options.shape)}.ncu-rep"
     note(f"{name}: one launch, again and again for each set of counters ...")
     profile, chip = measured(ncu, goal, report), gpu_tool.chip_of(goal.device["name"])
+    if options.record and report.stat().st_size > MOST_REPORT_BYTES and name != CUBLAS:
+        note(f"{name}: a report of {report.stat().st_size:,} bytes; once more without the code of other kernels ...")
+        profile = measured(ncu, with_few_kernels(goal, kernel_of(ncu, report), folder), report)
     say(f"{name} {options.variant}".strip() + f" at {options.shape}, {goal.device['name']}: {profile.about.get('kernel', '')}\n")
     show(name, options.variant, options.shape, profile, chip)
     say(f"\nAll of it: ncu-ui {report} ({report.stat().st_size:,} bytes)")
