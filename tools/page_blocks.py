@@ -32,6 +32,10 @@ A page asks for it with a comment, and the fenced block, the table or the image 
     <!-- ladder: step04_swizzle -->                                    | a rung's sides beside the rung before, cuBLAS and the origin
     <!-- bars: square-4096, step04_swizzle -->                         ![ each side's speed as a bar, the rung's highlighted; without
                                                                        a rung, all of them
+    <!-- study-times: square-4096 prefill-attn-out -->            | what bench/h200_study.json has: kernel, loads, MMAs, epilogue
+    <!-- order: square-4096 decode-mlp-up -->                     | what roles and clusters gain before the swizzle, and behind it:
+                                                                       bench/h200_order.json
+    <!-- claims: all -->                                          | the origin's claims beside what was measured, and a verdict
     <!-- roofline: h200 -->                                            ![ what memory and tensor cores allow, and what was measured:
                                                                        bench/h200.json
     <!-- time-by-m: 8192x8192 -->                                      ![ time against M for weights N x K

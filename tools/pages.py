@@ -9,14 +9,16 @@ from pathlib import Path
 
 from tools import build
 from tools.bench_tables import bench, ladder, sides
+from tools.claims import claims
 from tools.page_blocks import MachineCode, Museum, Pictures, Reports, counters, difference, layout, orders, plans, rules, study, walks
 from tools.profile_tables import metrics, profiled
+from tools.study_tables import order, study_times
 from tools.terminal import Parser, Refusal, note, say
 
 DOCS = build.ROOT / "docs"
 README = build.ROOT / "README.md"  # its pictures are with the other pages'
 ASKED = re.compile(r"^<!-- (report|diff|counters|layout|orders|timeline|loop|instructions|resources|study|museum|rules|walk|waves|walks|plans"
-                   r"|bench|sides|ladder|bars|roofline|time-by-m|profile|metrics): (.*?) -->\n", re.MULTILINE)
+                   r"|bench|sides|ladder|bars|roofline|time-by-m|profile|metrics|study-times|order|claims): (.*?) -->\n", re.MULTILINE)
 BLOCK = re.compile(r"\n?(?:```\w*\n(?:.*?\n)??```\n|(?:\|[^\n]*\n)+|!\[[^\n]*\n|(?:(?!<!-- )[^\n]*\n)*?<!-- end -->\n)", re.DOTALL)
 CELL = re.compile(r"(?<=\| )(<!-- check: (.*?) -->)[^|\n]*(?= \|$)", re.MULTILINE)
 
@@ -57,7 +59,8 @@ def command(arguments):
     kinds = {"report": reports, "diff": difference, "counters": counters, "layout": layout, "orders": orders, "study": study,
              "loop": machine_code.loop, "instructions": machine_code.instructions, "resources": machine_code.resources,
              "museum": Museum(), "rules": rules, "check": reports.check, "walks": walks, "plans": plans, "bench": bench,
-             "sides": sides, "ladder": ladder, "profile": profiled, "metrics": metrics}
+             "sides": sides, "ladder": ladder, "profile": profiled, "metrics": metrics, "study-times": study_times, "order": order,
+             "claims": claims}
     stale = []
     try:
         for page in options.pages or [README, *sorted(DOCS.glob("*.md"))]:
