@@ -231,8 +231,28 @@ class WithNcu(Refusals):
         self.assertIn("no luck", self.noted.getvalue())
         self.assertIn("Not profiled, for the reasons above: step03_warpspec.", self.noted.getvalue())
 
+    def rebuilt(self, *names):
+        """An executable with these kernels' names, and where others are noted that are asked for in its place."""
+        (self.home / "step04_swizzle").write_bytes(b"".join(name.encode() + b"\0" for name in names))
+        self.patch(build, "rung", lambda name: self.home / name)
+        asked = []
+        self.patch(build, "rebuilt", lambda name, changes, folder: asked.append((name, changes)) or Path("/few") / name)
+        return asked
+
+    def test_a_large_report_once_more_without_the_code_of_others(self):
+        self.patch(profile, "MOST_REPORT_BYTES", 6)
+        mangled = "_Z4stepILi{}ELi1ELN6ladder5DTypeE{}EEvPv"
+        asked = self.rebuilt(*[mangled.format(size, dtype) for size in (256, 128) for dtype in (0, 1)], mangled.format(64, 0) + "_param_0")
+        self.patch(profile, "kernel_of", lambda *_: mangled.format(128, 0))
+        self.ncu(report='$(case "$*" in */few/*) echo few ;; *) echo report ;; esac)')
+        self.profile("step04", "--record")
+        options = [f"-Xptxas=--entry={mangled.format(size, 0)}" for size in (128, 256)] + ["-Xptxas=--suppress-debug-info"]
+        self.assertEqual(asked, [("step04_swizzle", {"step04_swizzle/hopper.cu": (None, options)})])
+        self.assertEqual((self.home / "bench" / "h200" / "step04.ncu-rep").read_text().strip(), "few")
+
     def test_a_report_that_is_too_large(self):
         self.patch(profile, "MOST_REPORT_BYTES", 6)
+        self.rebuilt()
         self.profile("step04")  # not for git
         said = self.refused("step04", "--record")
         for part in ("step04.ncu-rep", "7 bytes", "at most 6", "SECTIONS", "leave --record out"):
