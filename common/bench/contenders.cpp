@@ -1,11 +1,7 @@
 #include "common/bench/contenders.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <filesystem>
-
-#include "common/harness/cuda_error.h"
 #include "common/harness/user_error.h"
 #include "step04_swizzle/study.h"
 
@@ -61,27 +57,6 @@ std::vector<Contender> contenders(const std::vector<std::string>& wanted, Family
     }
   }
   return found;
-}
-
-Contender beside(const std::string& library) {
-  using Function = int(int64_t, int64_t, int64_t, const void*, const void*, void*, cudaStream_t);
-  const size_t colon = library.rfind(':');
-  const std::string file = library.substr(0, colon),
-                    symbol = colon == library.npos ? "gemm" : library.substr(colon + 1);
-  // dlopen looks for a name without a slash in the system's folders only.
-  void* const loaded = dlopen(std::filesystem::absolute(file).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (loaded == nullptr) throw UserError(fmt::format("--beside {}: {}", library, dlerror()));
-  const auto function = reinterpret_cast<Function*>(dlsym(loaded, symbol.c_str()));
-  if (function == nullptr) {
-    throw UserError(fmt::format("--beside {}: {} has no extern \"C\" function {}; name it as LIBRARY.so:SYMBOL",
-                                library, file, symbol));
-  }
-  const std::string name = fmt::format("{}:{}", std::filesystem::path(file).stem().string(), symbol);
-  const Launch launch = [=](const Gemm& gemm) {
-    const int status = function(gemm.m, gemm.n, gemm.k, gemm.a, gemm.b, gemm.d, gemm.stream);
-    check(static_cast<cudaError_t>(status), name.c_str());
-  };
-  return {.name = name, .planned = [=](const Gemm&) { return Planned{launch}; }};
 }
 
 }  // namespace ladder
