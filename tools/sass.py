@@ -20,7 +20,6 @@ ENUMERATORS = {"DType": ["f16", "bf16", "f32"],             # common/harness/dty
 DTYPES = ENUMERATORS["DType"]
 SHOWN = {"step07_persistent": "step07_persistent<pair, 256"}  # of a rung's several kernels, the one to show
 TWIN_SHOWN = {"step03_warpspec": "hopper<0", "step07_persistent": "hopper<256, 1"}
-TWIN = "_hopper<"  # in the names of kernels for Hopper
 
 LINE = re.compile(r"^\s+/\*([0-9a-f]+)\*/\s+(?:(@!?U?P\w+)\s+)?(\S.*?)\s*;")
 MMA, COMMIT = "UTCHMMA", "UTCBAR"
@@ -75,19 +74,19 @@ class Kernel:
 
 def kernels(executable):
     """The kernels for Blackwell in the executable's machine code."""
-    return [kernel for kernel in _all_kernels(executable) if TWIN not in kernel.name]
+    return _kernels(executable, "sm_100f")
 
 
 def twin_kernels(executable):
     """Those for Hopper."""
-    return [kernel for kernel in _all_kernels(executable) if TWIN in kernel.name]
+    return _kernels(executable, "sm_90a")
 
 
 @functools.lru_cache(maxsize=None)
-def _all_kernels(executable):
+def _kernels(executable, chip):
     tools = toolkit.disassembler()
-    code = _output([tools / "cuobjdump", "-sass", executable], tools)
-    usage = _output([tools / "cuobjdump", "-res-usage", executable], tools)
+    code = _output([tools / "cuobjdump", "-sass", "-arch", chip, executable], tools)
+    usage = _output([tools / "cuobjdump", "-res-usage", "-arch", chip, executable], tools)
     return parsed(code, usage)
 
 
@@ -96,7 +95,7 @@ def _output(command, tools):
     done = subprocess.run([str(each) for each in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, env={"PATH": f"{tools}:/usr/bin:/bin"})
     if done.returncode:
-        raise Refusal(f"{command[0].name} {command[1]} of {command[2]} failed: {done.stderr.strip() or done.returncode}")
+        raise Refusal(f"{command[0].name} {command[1]} of {command[-1]} failed: {done.stderr.strip() or done.returncode}")
     return done.stdout
 
 

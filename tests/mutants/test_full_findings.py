@@ -1,4 +1,4 @@
-"""What the hazard rules find in every mutant: test_findings.py looks at every third."""
+"""What the hazard rules find in every mutant: test_findings.py looks at those that no page quotes."""
 
 import unittest
 
