@@ -8,6 +8,7 @@
 #include "common/ptx/bulk.cuh"
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/fence.cuh"
+#include "common/ptx/grid_dependency.cuh"
 #include "common/ptx/mbarrier.cuh"
 #include "common/ptx/registers.cuh"
 #include "common/ptx/shared.cuh"
@@ -97,8 +98,9 @@ __global__ void __launch_bounds__(kThreads, 1)
 
   const uint32_t warp = warp_index();
   const int rank = static_cast<int>(cluster_ctarank());
-  const int tiles = plan.walk.tiles(), clusters = static_cast<int>(gridDim.x) / plan.ctas;
-  const int first_tile = static_cast<int>(blockIdx.x) / plan.ctas;
+  const int rank_m = plan.across == 1 ? rank : 0, rank_n = plan.across == 1 ? 0 : rank;
+  const int tiles = plan.walk.tiles(), clusters = static_cast<int>(gridDim.x) / plan.ctas();
+  const int first_tile = static_cast<int>(blockIdx.x) / plan.ctas();
 
   if (warp == 0 && elect_sync()) {
     prefetch_tensormap(&a_map);
@@ -108,12 +110,12 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (warp == 1 && elect_sync()) {
     for (int stage = 0; stage < plan.stages; ++stage) {
       mbarrier_init(shared_address(tile_full[stage]), 1);
-      mbarrier_init(shared_address(tile_empty[stage]), plan.ctas * kGroups * 4);  // warps that multiply with it
+      mbarrier_init(shared_address(tile_empty[stage]), plan.ctas() * kGroups * 4);  // warps that multiply with it
     }
     for (int group = 0; group < 2; ++group) mbarrier_init(shared_address(turn[group]), 4);
     for (int slot = 0; slot < kAnswers; ++slot) {
       mbarrier_init(shared_address(answer_full[slot]), 1);
-      mbarrier_init(shared_address(answer_empty[slot]), plan.ctas * (1 + kMmaWarps));
+      mbarrier_init(shared_address(answer_empty[slot]), plan.ctas() * (1 + kMmaWarps));
     }
     fence_mbarrier_init();
   }
@@ -128,6 +130,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   barrier_cluster_arrive();
   barrier_cluster_wait();
+  griddepcontrol_launch_dependents();
+  griddepcontrol_wait();  // from here on: the launch before has read its matrices and written its D
 
   const uint32_t a_tiles = shared_address(ring[0]), b_tiles = a_tiles + kATile.bytes();  // of stage 0
   int stage = 0;
@@ -149,30 +153,37 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (warp < 4) {
     setmaxnreg_dec<40>();
     if (warp == 0 && elect_sync()) {
-      const int box_n = kTileN / plan.ctas;
+      const int box_m = plan.box_m / plan.across, box_n = kTileN / plan.down;
+      const auto all = static_cast<uint16_t>((1 << plan.ctas()) - 1);
       const uint32_t loaded_bytes = (plan.box_m + kTileN) * kRowBytes;
       for (int tile = first_tile; tile < tiles; tile = next_tile(tile)) {
         if (plan.counter && rank == 0) {  // take now what next_tile will read
           mbarrier_wait_parity_cluster(shared_address(answer_empty[slot]), slot_parity ^ 1);
           const uint32_t next = static_cast<uint32_t>(clusters) + atomicAdd(&tiles_taken, 1);
-          for (int each = 0; each < plan.ctas; ++each) {
+          for (int each = 0; each < plan.ctas(); ++each) {
             st_shared_cluster_u32(mapa_shared_cluster(shared_address(answer[slot]), each), next);
             mbarrier_arrive_cluster(mapa_shared_cluster(shared_address(answer_full[slot]), each));
           }
         }
         const TilePlace place = plan.walk.place(tile);
-        const int a_row = (place.m * plan.ctas + rank) * kTileM, b_row = place.n * kTileN + rank * box_n;
+        const int a_row = (place.m * plan.down + rank_m) * kTileM + rank_n * box_m;
+        const int b_row = (place.n * plan.across + rank_n) * kTileN + rank_m * box_n;
         for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
           mbarrier_wait_parity(shared_address(tile_empty[stage]), parity ^ 1);  // passes at once in the first round
           const uint32_t full = shared_address(tile_full[stage]);
           const uint32_t a_tile = a_tiles + stage * kStageBytes, b_tile = b_tiles + stage * kStageBytes;
           mbarrier_arrive_expect_tx(full, loaded_bytes);
-          cp_async_bulk_tensor_2d(a_tile, &a_map, full, k_tile * kTileK, a_row);
-          if (plan.ctas == 1) {
+          if (plan.across == 1) {
+            cp_async_bulk_tensor_2d(a_tile, &a_map, full, k_tile * kTileK, a_row);
+          } else {
+            cp_async_bulk_tensor_2d_multicast(a_tile + rank_n * box_m * kRowBytes, &a_map, full, k_tile * kTileK, a_row,
+                                              all);
+          }
+          if (plan.down == 1) {
             cp_async_bulk_tensor_2d(b_tile, &b_map, full, k_tile * kTileK, b_row);
           } else {
-            cp_async_bulk_tensor_2d_multicast(b_tile + rank * box_n * kRowBytes, &b_map, full, k_tile * kTileK, b_row,
-                                              static_cast<uint16_t>((1 << plan.ctas) - 1));
+            cp_async_bulk_tensor_2d_multicast(b_tile + rank_m * box_n * kRowBytes, &b_map, full, k_tile * kTileK, b_row,
+                                              all);
           }
           if (++stage == plan.stages) stage = 0, parity ^= 1;  // the ring wraps
         }
@@ -202,7 +213,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     uint8_t* const first_buffer = ring + plan.stages * kStageBytes + mma_warp * (kWarpM * stripe_bytes(kTileN, kOut));
     int buffer = 0;
     const auto release = [&](int read) {  // of all CTAs that load for this one
-      if (lane < static_cast<uint32_t>(plan.ctas)) {
+      if (lane < static_cast<uint32_t>(plan.ctas())) {
         mbarrier_arrive_remote(mapa_shared_cluster(shared_address(tile_empty[read]), lane));
       }
       __syncwarp();  // wgmma is for all lanes together
@@ -222,11 +233,12 @@ __global__ void __launch_bounds__(kThreads, 1)
         int last = stage;
         for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
           mbarrier_wait_parity(shared_address(tile_full[stage]), parity);
+          const uint64_t begin = static_cast<uint32_t>(stage) * (kStageBytes >> 4);  // descriptors count 16 bytes
           wgmma_fence();
 #pragma unroll
           for (int k = 0; k < kTileK; k += kMmaK) {
             const bool accumulate = k_tile > 0 || k > 0;  // the first MMA overwrites what the registers held before
-            const uint64_t step = (stage * kStageBytes + k * 2) >> 4;  // in a descriptor, addresses count 16 bytes
+            const uint64_t step = begin + (k * 2 >> 4);
 #pragma unroll
             for (int part = 0; part < kParts; ++part) {
               const uint64_t a_part = a_descriptor + step + (part * kPartBytes >> 4);
@@ -248,8 +260,8 @@ __global__ void __launch_bounds__(kThreads, 1)
         release(last);
 
         const TilePlace place = plan.walk.place(tile);
-        const int first_column = place.n * kTileN;
-        const int group_row = (place.m * plan.ctas + rank) * kTileM + static_cast<int>(first_part) * kMmaM;
+        const int first_column = (place.n * plan.across + rank_n) * kTileN;
+        const int group_row = (place.m * plan.down + rank_m) * kTileM + static_cast<int>(first_part) * kMmaM;
 #pragma unroll
         for (int part = 0; part < kParts; ++part) {
           const int first_row = group_row + part * kMmaM + static_cast<int>(mma_warp % 4) * kWarpM;
@@ -292,18 +304,19 @@ static CUtensorMap output_map(DType type, void* base, int64_t m, int64_t n, uint
 
 template <int kTileN, int kAccumulators, DType kIn, DType kOut>
 static void launch_typed(const Gemm& gemm, const HopperPlan& plan) {
-  const CUtensorMap a_map = operand_map(kIn, gemm.a, gemm.m, gemm.k, static_cast<uint32_t>(plan.box_m));
-  const CUtensorMap b_map = operand_map(kIn, gemm.b, gemm.n, gemm.k, static_cast<uint32_t>(kTileN / plan.ctas));
+  const CUtensorMap a_map = operand_map(kIn, gemm.a, gemm.m, gemm.k, static_cast<uint32_t>(plan.box_m / plan.across));
+  const CUtensorMap b_map = operand_map(kIn, gemm.b, gemm.n, gemm.k, static_cast<uint32_t>(kTileN / plan.down));
   const CUtensorMap d_map = output_map(kOut, gemm.d, gemm.m, gemm.n, stripe_bytes(kTileN, kOut));
   const int64_t k_tiles = (gemm.k + kTileK - 1) / kTileK;
   const int shared_bytes =
       plan.stages * hopper_stage_bytes(kTileN) + plan.buffers * kTileM * stripe_bytes(kTileN, kOut);
   launch(step07_persistent_hopper<kTileN, kAccumulators, kIn, kOut>,
-         {.grid = static_cast<unsigned>(plan.clusters * plan.ctas),
+         {.grid = static_cast<unsigned>(plan.clusters * plan.ctas()),
           .block = kThreads,
-          .cluster = static_cast<unsigned>(plan.ctas),
+          .cluster = static_cast<unsigned>(plan.ctas()),
           .dynamic_shared_bytes = static_cast<size_t>(shared_bytes),
-          .stream = gemm.stream},
+          .stream = gemm.stream,
+          .early = plan.early},
          a_map, b_map, d_map, gemm.d, gemm.m, gemm.n, k_tiles, plan);
 }
 

@@ -61,7 +61,8 @@ Tile best_tile(const HopperSettings& settings, int64_t m, int64_t n, const Hoppe
 
 const std::vector<Setting>& known_hopper_settings() {
   static const std::vector<Setting> all = {
-      {"ctas", {"auto", "1", "2"}, "of a cluster; 2: each loads half of B for both"},
+      {"ctas", {"auto", "1", "2"}, "of a cluster; 2: each loads half of what they share for both"},
+      {"share", {"b", "a"}, "b: the CTAs of a cluster lie one below the other; a: side by side"},
       {"persistent", {"on", "off"}, "off: a cluster for each tile"},
       {"accumulators", {"1", "2"}, "2: the warpgroups take tiles of 128 columns in turn"},
       {"walk", {"auto", fmt::format("1..{}", kMaxWalk)}, "tile rows to a group"},
@@ -71,6 +72,7 @@ const std::vector<Setting>& known_hopper_settings() {
       {"scheduler", {"static", "counter"}, "counter: tiles on demand, from a counter in global memory"},
       {"stores", {"tma", "direct"}, "direct: from registers, two elements each"},
       {"clusters", {"auto", "1..1048576"}, "of the grid; auto: as many as the device holds, fewer for the same waves"},
+      {"start", {"late", "early"}, "early: CTAs come while those of the launch before still leave"},
   };
   return all;
 }
@@ -80,6 +82,8 @@ HopperSettings read_hopper_settings(std::string_view text) {
   if (text.empty()) return settings;
   for (const auto& [name, value, number] : ladder::parse_settings(text, known_hopper_settings())) {
     if (name == "ctas") settings.ctas = number;
+    if (name == "share") settings.share_a = value == "a";
+    if (name == "start") settings.early = value == "early";
     if (name == "persistent") settings.persistent = value == "on";
     if (name == "accumulators") settings.accumulators = number;
     if (name == "walk") settings.walk = number;
@@ -109,6 +113,9 @@ HopperSettings read_hopper_settings(std::string_view text) {
   if (settings.buffers > 0 && settings.direct_stores) {
     throw UserError(fmt::format("buffers={}: stores=direct needs none; leave one of them out", settings.buffers));
   }
+  if (settings.share_a && settings.ctas != 2) {
+    throw UserError("share=a: two CTAs share a tile of A; take ctas=2 with it");
+  }
   return settings;
 }
 
@@ -117,12 +124,18 @@ HopperPlan make_hopper_plan(const HopperSettings& settings, int64_t m, int64_t n
   HopperPlan plan{};
   const Tile tile = best_tile(settings, m, n, device);
   plan.tile_n = tile.tile_n;
-  plan.ctas = tile.ctas;
+  plan.down = settings.share_a ? 1 : tile.ctas;
+  plan.across = settings.share_a ? tile.ctas : 1;
   // Rows that TMA fills with zeros cost it more time than rows that it loads. What the MMAs read in their place ends in
   // rows of a tile that are not stored.
   plan.box_m = static_cast<int>(std::min<int64_t>(tiles_of(m, 8) * 8, kTileM));
   plan.accumulators = settings.accumulators;
   plan.counter = settings.counter;
+  plan.early = settings.early;
+  if (plan.box_m % (8 * plan.across) != 0) {
+    throw UserError(
+        fmt::format("share=a: halves of {} rows of A are no whole 8; leave it out for so few rows", plan.box_m));
+  }
 
   // With buffers for more than half of a tile, its way out hardly waits for earlier stores; what is left is stages'.
   const int stage = hopper_stage_bytes(plan.tile_n), row_bytes = plan.tile_n * static_cast<int>(bytes_of(out));
@@ -139,9 +152,9 @@ HopperPlan make_hopper_plan(const HopperSettings& settings, int64_t m, int64_t n
                  : wanted         ? std::min({stripes, kMostBuffers, (kSharedBytes - plan.stages * stage) / buffer})
                                   : 0;
 
-  const int at_once = clusters_at_once(settings, plan.ctas, device);
-  const int tile_m = kTileM * plan.ctas;
-  plan.walk = {static_cast<int>(tiles_of(m, tile_m)), static_cast<int>(tiles_of(n, plan.tile_n)), settings.walk};
+  const int at_once = clusters_at_once(settings, plan.ctas(), device);
+  const int tile_m = kTileM * plan.down, tile_n = plan.tile_n * plan.across;
+  plan.walk = {static_cast<int>(tiles_of(m, tile_m)), static_cast<int>(tiles_of(n, tile_n)), settings.walk};
   const int tiles = plan.walk.tiles();
   if (!settings.persistent) {
     plan.clusters = tiles;
@@ -150,7 +163,7 @@ HopperPlan make_hopper_plan(const HopperSettings& settings, int64_t m, int64_t n
   }
   if (!settings.walk) {
     const Device used{std::min(at_once, plan.clusters), device.l2_bytes};
-    plan.walk.group = best_walk(plan.walk, tile_m, plan.tile_n, (m + n) * k * 2, used);
+    plan.walk.group = best_walk(plan.walk, tile_m, tile_n, (m + n) * k * 2, used);
   }
   return plan;
 }
@@ -160,7 +173,7 @@ std::string to_string(const HopperPlan& plan) {
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
   };
   return fmt::format("{} x {} tiles of {} x {}, walk {}; {} of {}{}; {}, {}, {}", plan.walk.m_tiles, plan.walk.n_tiles,
-                     kTileM * plan.ctas, plan.tile_n, plan.walk.group, some(plan.clusters, "cluster"), plan.ctas,
-                     plan.counter ? ", tiles on demand" : "", some(plan.stages, "stage"),
+                     kTileM * plan.down, plan.tile_n * plan.across, plan.walk.group, some(plan.clusters, "cluster"),
+                     plan.ctas(), plan.counter ? ", tiles on demand" : "", some(plan.stages, "stage"),
                      some(plan.accumulators, "accumulator"), some(plan.buffers, "store buffer"));
 }

@@ -12,7 +12,8 @@
 
 /// 0 where the plan is to choose. See known_hopper_settings.
 struct HopperSettings {
-  int ctas = 0;  ///< of a cluster, one below the other: each loads its part of B for all
+  int ctas = 0;          ///< of a cluster; each loads its part of what they share for all
+  bool share_a = false;  ///< CTAs side by side share a tile of A; otherwise one below the other, and share one of B
   int accumulators = 1;
   int tile_n = 0;
   int stages = 0;
@@ -22,6 +23,7 @@ struct HopperSettings {
   bool persistent = true;
   bool counter = false;
   bool direct_stores = false;
+  bool early = false;  ///< programmatic dependent launch
 };
 
 /// What the launch needs to know of a device.
@@ -35,12 +37,15 @@ struct HopperPlan {
   int tile_n;
   int accumulators;       ///< 1: both warpgroups multiply one tile; 2: they take tiles in turn
   int box_m;              ///< rows of A that a CTA loads for a tile: 128, or fewer where D has fewer
-  int ctas;               ///< of a cluster
-  ladder::TileWalk walk;  ///< over tiles of 128 rows for each CTA of a cluster, and tile_n columns
+  int down, across;       ///< CTAs of a cluster: those one below the other share B, those side by side share A
+  ladder::TileWalk walk;  ///< over what a cluster computes: 128 rows for each CTA down, tile_n columns for each across
   int stages;
   int buffers;   ///< that D goes through, a stripe of the tile each; 0: straight from registers
   int clusters;  ///< of the grid
   bool counter;  ///< tiles on demand, from a counter in global memory
+  bool early;    ///< CTAs may come while the launch before still runs
+
+  constexpr int ctas() const { return down * across; }
 };
 
 constexpr int kMostHopperStages = 9;

@@ -1,13 +1,15 @@
 #include "common/harness/launch.h"
 
 #include <algorithm>
+#include <array>
 
 namespace ladder {
 
 namespace {
 
-/// What a launch and a question about one have in common. `attribute` must outlive the result.
-cudaLaunchConfig_t prepare(const void* kernel, const LaunchShape& shape, cudaLaunchAttribute& attribute) {
+/// What a launch and a question about one have in common. `attributes` must outlive the result.
+using Attributes = std::array<cudaLaunchAttribute, 2>;
+cudaLaunchConfig_t prepare(const void* kernel, const LaunchShape& shape, Attributes& attributes) {
   constexpr unsigned kPortableClusterSize = 8;
   if (shape.dynamic_shared_bytes > 0) {  // needed where more than 48 KB come together with the static ones
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -25,23 +27,29 @@ cudaLaunchConfig_t prepare(const void* kernel, const LaunchShape& shape, cudaLau
       check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
             "asking for a cluster of more than 8 CTAs");
     }
+    cudaLaunchAttribute& attribute = attributes[config.numAttrs++];
     attribute.id = cudaLaunchAttributeClusterDimension;
     attribute.val.clusterDim.x = shape.cluster.x;
     attribute.val.clusterDim.y = shape.cluster.y;
     attribute.val.clusterDim.z = shape.cluster.z;
-    config.attrs = &attribute;
-    config.numAttrs = 1;
   }
+  if (shape.early) {
+    cudaLaunchAttribute& attribute = attributes[config.numAttrs++];
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+  }
+  config.attrs = attributes.data();
   return config;
 }
 
 }  // namespace
 
 int resident_clusters_of(const void* kernel, const LaunchShape& shape) {
-  cudaLaunchAttribute attribute{};
+  Attributes attributes{};
   LaunchShape one = shape;
   one.grid = shape.cluster;
-  const cudaLaunchConfig_t config = prepare(kernel, one, attribute);
+  one.early = false;
+  const cudaLaunchConfig_t config = prepare(kernel, one, attributes);
   int clusters = 0;
   if (config.numAttrs > 0) {
     check(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config), "asking how many clusters fit");
@@ -59,8 +67,8 @@ int resident_clusters_of(const void* kernel, const LaunchShape& shape) {
 }
 
 void launch_pointers(const void* kernel, const LaunchShape& shape, void** arguments) {
-  cudaLaunchAttribute attribute{};
-  const cudaLaunchConfig_t config = prepare(kernel, shape, attribute);
+  Attributes attributes{};
+  const cudaLaunchConfig_t config = prepare(kernel, shape, attributes);
   check(cudaLaunchKernelExC(&config, kernel, arguments), "launching the kernel");
 }
 

@@ -18,6 +18,8 @@ struct LaunchShape {
   dim3 cluster = {1, 1, 1};  ///< CTAs per cluster; must divide the grid in every dimension
   size_t dynamic_shared_bytes = 0;
   cudaStream_t stream = nullptr;
+  bool early = false;  ///< CTAs may come while the kernel before it in the stream still runs, and wait in
+                       ///< griddepcontrol.wait: programmatic dependent launch
 };
 
 /// Untyped form: `arguments` holds the address of each kernel parameter. Throws CudaError.

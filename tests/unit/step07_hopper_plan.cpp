@@ -48,7 +48,7 @@ TEST_CASE("step07 Hopper plan: the origin's shapes") {
     const HopperPlan plan = planned("", row.m, row.n, row.k);
     INFO(to_string(plan));
     CHECK(plan.tile_n == row.tile_n);
-    CHECK(plan.ctas == row.ctas);
+    CHECK(plan.ctas() == row.ctas);
     CHECK(plan.clusters == row.clusters);
     CHECK((plan.walk.tiles() + plan.clusters - 1) / plan.clusters == row.waves);
   }
@@ -86,6 +86,10 @@ TEST_CASE("step07 Hopper plan: a box of A is no higher than D") {
 }
 
 TEST_CASE("step07 Hopper plan: grids") {
+  // What a cluster computes, and which of its operands its CTAs share.
+  CHECK(planned("tile-n=128,ctas=2", 1000, 1000, 64).walk.tiles() == 4 * 8);
+  CHECK(planned("tile-n=128,ctas=2,share=a", 1000, 1000, 64).walk.tiles() == 8 * 4);
+  CHECK(planned("tile-n=128,ctas=2,share=a", 1000, 1000, 64).across == 2);
   CHECK(planned("clusters=5,tile-n=128,ctas=1", 1000, 1000, 64).clusters == 5);
   CHECK(planned("clusters=5000,tile-n=128,ctas=1", 1000, 1000, 64).clusters == 64);
   CHECK(planned("persistent=off,tile-n=128,ctas=1", 4096, 4096, 64).clusters == 32 * 32);
@@ -98,6 +102,8 @@ TEST_CASE("step07 Hopper plan: refusals") {
   CHECK(refusal("stages=1") == "stages=1: must be auto|2..9");
   CHECK(refusal("tile-n=96") == "tile-n=96: must be auto|64|128|160|192|224|256");
   CHECK(refusal("ctas=2,ctas=1") == "--variant: ctas is set twice");
+  CHECK(refusal("share=a") == "share=a: two CTAs share a tile of A; take ctas=2 with it");
+  CHECK(refusal("share=a,ctas=1") == "share=a: two CTAs share a tile of A; take ctas=2 with it");
   CHECK(refusal("accumulators=2,tile-n=256") ==
         "accumulators=2: a warpgroup has registers for all of a tile of 128 columns, not 256; leave tile-n=256 out");
   CHECK(refusal("scheduler=counter,persistent=off") ==
