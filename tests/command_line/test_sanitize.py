@@ -35,11 +35,12 @@ OUT_OF_BOUNDS = """========= COMPUTE-SANITIZER
 ========= Target application returned an error
 ========= ERROR SUMMARY: 2 errors
 """
-EXITED = """========= Invalid __shared__ write of size 4 bytes
-=========     at step07_persistent_hopper<64, 1>+0x1230 in cluster.cuh:54
-=========     by thread (0,0,0) in block (2,0,0)
-=========     Address 0x1000010 is out of bounds
-=========     and is inside a block that might have already exited
+EXITED = """========= Potential invalid __shared__ write of size 4 bytes
+=========     at ladder::mapa_shared_cluster(unsigned int, unsigned int)+0x3710 in cluster.cuh:52
+=========     by thread (0,0,0) in block (0,0,0)
+=========     Address 0x10004d0 is located in a block that might have already exited
+=========     Saved host backtrace up to driver entry point at kernel launch time
+=========         Host Frame: cuLaunchKernelEx [0x39fc2f] in libcuda.so.1
 =========
 """
 RACE = """========= Error: Race reported between Write access at kernel+0x90 in hopper.cu:7
@@ -99,6 +100,11 @@ class Judgement(unittest.TestCase):
         self.assert_verdict(COUNTER, 99, races(EXITED, RACE), "2 errors", True)
         self.assert_verdict(COUNTER, 99, races(RACE), "1 error", True)
 
+    def test_another_store_to_a_block_that_might_have_exited(self):
+        for there, other in (("in cluster.cuh:52", "in hopper.cu:120"), ("size 4 bytes", "size 16 bytes")):
+            self.assertIn(there, EXITED)
+            self.assert_verdict(COUNTER, 99, races(EXITED, EXITED.replace(there, other)), "2 errors", True)
+
     def test_findings_that_were_not_shown_may_be_others(self):
         text = races(EXITED).replace("1 hazard displayed", "101 hazards displayed") + \
             "========= ERROR SUMMARY: 1 errors were not printed. Use --print-limit option to adjust the number of printed errors\n"
@@ -139,7 +145,8 @@ class WithSanitizer(Refusals):
         self.places = {"step01_kloop": {"variants": ["plain"], "fixed_k": None, "settings": {}},
                        "step00_single_mma": {"variants": ["plain"], "fixed_k": 16, "settings": {}},
                        "step07_persistent": {"variants": ["best", "ctas=1"], "fixed_k": None,
-                                             "settings": {"scheduler": ["static"], "ctas": ["auto"], "accumulators": ["1"]}}}
+                                             "settings": {"scheduler": ["static", "counter"], "ctas": ["auto", "2"],
+                                                          "accumulators": ["1", "2"]}}}
         for where, name, value in ((gpu_tool, "find", lambda *_: tool), (gpu_tool, "require_gpu", lambda *_: None),
                                    (gpu_tool, "driver", lambda: "580.159"),
                                    (gpu_tool, "where", lambda name, on, variant="": (
@@ -183,9 +190,9 @@ class WithSanitizer(Refusals):
         self.assertIn("hopper_exited_cta.cu: reproduced", said)
 
     def test_settings_that_the_chip_does_not_know_are_left_out(self):
-        self.places["step07_persistent"]["settings"] = {"scheduler": ["static"]}
+        self.places["step07_persistent"]["settings"] = {"scheduler": ["static", "clc"], "accumulators": ["1", "2"]}  # a B200's
         self.assertEqual(self.sanitize("step07")[0], 0)
-        self.assertFalse([run for run in self.runs() if "ctas=2" in run])
+        self.assertFalse([run for run in self.runs() if "ctas=2" in run or "counter" in run])
 
     def test_an_unknown_finding_is_a_failure(self):
         (self.home / "of_step01").write_text(OUT_OF_BOUNDS)
@@ -233,7 +240,9 @@ class WithSanitizer(Refusals):
         self.assertEqual(rows["step01_kloop", "plain", "memcheck"]["errors"], 2)
         self.assertEqual(rows["step01_kloop", "plain", "memcheck"]["first_finding"][0], "Invalid __global__ write of size 16 bytes")
         self.assertEqual(rows["step01_kloop", "plain", "racecheck"]["verdict"], "clean")
-        self.assertIn("the tool's limit", rows["step07_persistent", "scheduler=counter,ctas=2", "racecheck"]["verdict"])
+        known = rows["step07_persistent", "scheduler=counter,ctas=2", "racecheck"]
+        self.assertIn("the tool's limit", known["verdict"])
+        self.assertEqual(len(known["first_finding"]), 4)  # without frames of the host
         self.assertIn("reproduced", report["limits"][0])
         with self.assertRaisesRegex(Refusal, "--json .*is there and no file"):
             self.sanitize("step01", "--json", str(self.home))
@@ -242,6 +251,17 @@ class WithSanitizer(Refusals):
         with mock.patch.object(gpu_tool, "where", lambda *_, **__: (None, "an L4 has neither")):
             with self.assertRaisesRegex(Refusal, "needs a GPU that runs step01_kloop: an L4 has neither"):
                 self.sanitize("step01")
+
+
+class Recorded(unittest.TestCase):
+    def test_what_the_page_says_of_an_h200(self):
+        record = json.loads((ROOT / "bench" / "h200_sanitizer.json").read_text())
+        limited = [run for run in record["runs"] if run["verdict"] != "clean"]
+        for run in limited:
+            fitting = [limit for limit in sanitize.LIMITS if limit.explains(run["tool"], run["rung"], run["variant"], run["first_finding"])]
+            self.assertEqual(run["verdict"], f"{run['errors']} errors; the tool's limit: see tests/sanitizer/{fitting[0].program}.cu")
+        told = f"{len(record['runs'])} runs, {len(record['runs']) - len(limited)} of them clean; the other {len(limited)} are"
+        self.assertIn(told, (ROOT / "docs" / "hazards.md").read_text())
 
 
 class FromOutside(Refusals):
