@@ -7,13 +7,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tools import bench_picture, build, figures
+from tools import bench_picture, bits, build, figures, gpu_tool
 from tools.record import has_gpu
 from tools.terminal import Parser, Refusal, note, plural, say
 
 MINE = build.ROOT / "bench" / "mine.json"
-FEW_ROWS = [f"{m}x8192x8192" for m in (1, 16, 64, 128)]
-SHAPES = [*figures.origin()["shapes"], "2048x2048x2048", "16384x16384x16384", *FEW_ROWS]
+SHAPES = figures.SHAPES
 QUICK_SHAPES = ["square-4096", "prefill-attn-out", "decode-attn-out"]
 SIDES = ["step01", "step02", "step03", "step04", "step05", "step06", "step06:2x1", "step07:best"]
 PROTOCOLS = ["burst", "sustained"]
@@ -38,14 +37,20 @@ def options_of(arguments):
     parser.add_argument("--warm", action="store_true", help="one set of matrices: small ones stay in L2")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"samples of each side in bursts (default: {ROUNDS})")
     parser.add_argument("--seconds", type=float, default=SECONDS, help=f"of each side when sustained (default: {SECONDS:g})")
-    parser.add_argument("--json", type=Path, default=MINE, metavar="FILE", help="where the results go (default: bench/mine.json)")
+    parser.add_argument("--json", type=Path, metavar="FILE",
+                        help="where the results go (default: bench/mine.json; of --bits, bench/mine_bits.json)")
     instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--bits", action="store_true", help="time nothing: the bits of every rung and variant beside those an H200 gave")
     instead.add_argument("--show", nargs="?", type=Path, const=MINE, metavar="FILE", help="measure nothing: the table of a file that is there")
     instead.add_argument("--pictures", type=Path, metavar="FILE", help="measure nothing: draw what a file has, into --out")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="where --pictures go")
     options = parser.parse_args(arguments)
     if bool(options.pictures) != bool(options.out):
         raise Refusal("--pictures FILE and --out FOLDER belong together.")
+    given = {each.partition("=")[0] for each in arguments if each.startswith("--")}
+    if options.bits and given - {"--bits", "--json"}:
+        raise Refusal("--bits has shapes and sides of its own: beside it there may be --json FILE, and nothing else.")
+    options.json = options.json or (bits.MINE if options.bits else MINE)
     if options.rounds < 1:
         raise Refusal(f"--rounds {options.rounds}: expected 1 or more.")
     if not (options.seconds > 0 and math.isfinite(options.seconds)):
@@ -82,8 +87,8 @@ def seconds(options):
     return total
 
 
-def gemm_bench(options):
-    return [str(build.FOLDER / "bin" / "gemm_bench"), "--shape", *options.shape, "--side", *options.side, "--protocol", *options.protocol,
+def arguments_of(options):
+    return ["--shape", *options.shape, "--side", *options.side, "--protocol", *options.protocol,
             *(word for library in options.beside for word in ("--beside", library)), "--rounds", str(options.rounds),
             "--seconds", f"{options.seconds:g}", "--sustained-rounds", str(SUSTAINED_ROUNDS), "--idle", f"{IDLE_S:g}",
             "--sample", f"{SAMPLE_S:g}", *(["--warm"] if options.warm else []), "--json", str(options.json)]
@@ -93,19 +98,29 @@ def changed(path):
     return path.stat().st_mtime_ns if path.is_file() else None
 
 
+def build_gemm_bench():
+    # Optimised, and with cuBLAS, whatever the build folder was made for.
+    build.build(argparse.Namespace(debug=False, cublas=True, jobs=None), quiet=True, target="gemm_bench")
+
+
+def gemm_bench(arguments, **options):
+    """Its exit status, as a shell has it, and what it said on stderr where that was asked for."""
+    done = subprocess.run([str(build.FOLDER / "bin" / "gemm_bench"), *arguments], stdin=subprocess.DEVNULL, **options)
+    return done.returncode if done.returncode >= 0 else 128 - done.returncode, done.stderr
+
+
 def measure(options):
     if not has_gpu():
         raise Refusal("this machine has no NVIDIA GPU or no driver for it, and times are a real GPU's or nobody's. `./ladder bench --show "
                       "bench/h200.json` prints what an H200 gave; `./ladder run` runs the rungs on an emulated chip.")
-    # Optimised, and with cuBLAS, whatever the build folder was made for.
-    build.build(argparse.Namespace(debug=False, cublas=True, jobs=None), quiet=True, target="gemm_bench")
+    build_gemm_bench()
     note(f"{plural(len(options.shape), 'shape')}, {' and '.join(options.protocol)}: about {plural(math.ceil(seconds(options) / 60), 'minute')}.")
     before = changed(options.json)
-    status = subprocess.run(gemm_bench(options), stdin=subprocess.DEVNULL).returncode
+    status, _ = gemm_bench(arguments_of(options))
     if changed(options.json) != before:  # what there is of it, where it did not end well
         say(text_of(options.json))
         say(f"All of it is in {os.path.relpath(options.json)}.")
-    return status if status >= 0 else 128 - status
+    return status
 
 
 # ---- the table ----------------------------------------------------------------------------------------------------------
@@ -197,4 +212,8 @@ def command(arguments):
                           "H200 gave.")
         say(text_of(options.show))
         return 0
+    if options.bits:
+        gpu_tool.require_gpu(bits.PURPOSE, bits.INSTEAD)
+        build_gemm_bench()
+        return bits.measure(options.json, lambda asked: gemm_bench(asked, stderr=subprocess.PIPE, text=True, errors="replace"))
     return measure(options)

@@ -35,6 +35,10 @@ def origin():
     return json.loads(ORIGIN.read_text())
 
 
+FEW_ROWS = [f"{m}x8192x8192" for m in (1, 16, 64, 128)]
+SHAPES = [*origin()["shapes"], "2048x2048x2048", "16384x16384x16384", *FEW_ROWS]
+
+
 def sizes(shape):
     """M, N and K of MxNxK, or of a name."""
     known = origin()["shapes"]

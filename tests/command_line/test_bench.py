@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from support import ROOT, Refusals, ladder
-from tools import bench, bench_picture, bench_tables, figures, pages
+from tools import bench, bench_picture, bench_tables, bits, figures, gpu_tool, pages, sanitize
 from tools.terminal import Refusal
 
 TIMES = {"cublas:default": 110., "cublas:best": 100., "step01_kloop:plain": 1000., "step02_pipeline:stages-4": 500.,
@@ -359,15 +359,118 @@ class Measured(OwnFiles):
         for arguments, part in ((["--shape", "12"], "--shape 12: not a shape; write MxNxK"), (["--side", "step99:best"], "step99: no such rung"),
                                 (["--beside", "/no/lib.so:gemm"], "--beside /no/lib.so:gemm: no such file"), (["--rounds", "0"], "--rounds 0"),
                                 (["--seconds", "nan"], "--seconds nan"), (["--json", "/no/mine.json"], "there is no folder /no"),
-                                (["--protocol", "slow"], "slow"), (["--pictures", "mine.json"], "--out FOLDER belong together"),
+                                (["--bits", "--shape", "square-4096"], "--bits has shapes and sides of its own"), (["--protocol", "slow"], "slow"),
+                                (["--pictures", "mine.json"], "--out FOLDER belong together"),
                                 (["--show", "/no.json"], "/no.json: no such file"), (["--show", str(ROOT / "README.md")], "not what gemm_bench writes")):
             self.assert_refused_in_one_line(ladder("bench", *arguments), part)
 
     def test_somebodys_own_results_are_not_committed(self):
-        done = subprocess.run(["git", "-C", str(ROOT), "check-ignore", "bench/mine.json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        files = [str(file.relative_to(ROOT)) for file in (bench.MINE, bits.MINE)]
+        done = subprocess.run(["git", "-C", str(ROOT), "check-ignore", *files], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if done.returncode == 128:
             self.skipTest("no git checkout")
-        self.assertEqual(done.returncode, 0)
+        self.assertEqual(done.stdout.split(), files)
+
+
+# A gemm_bench that gives the recorded bits, and 0 where nothing is recorded, but for what a test says.
+BITS = """#!{python}
+import json, sys
+def at(name): return sys.argv[sys.argv.index(name) + 1]
+print(*sys.argv, file=open({folder!r} + "/asked", "a"))
+shape, kind, out = at("--shape"), at("--dtype"), at("--out-dtype")
+if shape == {ends!r}:
+    sys.exit("gemm_bench: launches of a side did not end")
+known = {{tuple(row[key] for key in ("shape", "in", "out")): row["d_hash"] for row in json.load(open({record!r}))["records"]}}
+expected = known.get((shape, kind, out), "0" * 16)
+sides = ["cublas:default", "cublas:best", "step01_kloop:plain", "step04_swizzle:plain"] + ["step00_single_mma:plain"] * shape.endswith("x16")
+wrong = {wrong!r}
+rows = [{{"side": side, "d_hash": wrong.get((side, shape), wrong.get(("", shape), expected))}} for side in sides]
+report = {{"date": "2026-05-06 07:08", "gpu": "NVIDIA H100", "cublas": "13.1.0", "in": kind, "out": out}}
+json.dump({{**report, "results": [{{"shape": shape, "sides": rows}}]}}, open(at("--json"), "w"))
+"""
+
+
+class Bits(OwnFiles):
+    def bits(self, wrong=None, ends="", settings=(("scheduler", ["counter"]), ("ctas", ["2"])), gpu=True):
+        self.mine = self.folder / "mine_bits.json"
+        fake = self.folder / "bin" / "gemm_bench"
+        fake.parent.mkdir(exist_ok=True)
+        fake.write_text(BITS.format(python=sys.executable, folder=str(self.folder), record=str(bits.FILE), wrong=wrong or {}, ends=ends))
+        fake.chmod(0o755)
+        self.put(bench.build, "FOLDER", self.folder)
+        self.put(bench.build, "build", lambda *_, **__: None)
+        self.put(gpu_tool, "has_gpu", lambda: gpu)
+        self.put(gpu_tool, "driver", lambda: "580.159")
+        self.put(gpu_tool, "where", lambda name, on, variant="": ({"settings": dict(settings)}, ""))
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+            status = bench.command(["--bits", "--json", str(self.mine)])
+        return status, out.getvalue()
+
+    def rows(self):
+        return {bits.where(row): row for row in bits.read(self.mine)["records"]}
+
+    def test_all_the_recorded_bits(self):
+        status, said = self.bits()
+        self.assertEqual(status, 0, said)
+        self.assertIn("3 sides at 20 shapes: all the bits that an H200 gave (NVIDIA H200, 2026-12-01).", said)
+        self.assertIn("No record of 1x8x8, 136x264x1352, 2570x3592x72:", said)
+        self.assertNotIn("cuBLAS", said)
+        record = bits.read(self.mine)
+        self.assertEqual((record["gpu"], record["date"], record["driver"]), ("NVIDIA H100", "2026-05-06", "580.159"))
+        self.assertEqual(set(record["sides"]), {"step00_single_mma:plain", "step01_kloop:plain", "step04_swizzle:plain"})
+        for name, row in self.rows().items():
+            self.assertEqual(row.get("without"), None if "x16," in name else ["step00_single_mma:plain"])
+            self.assertNotIn("other", row)
+        for row in bits.read()["records"]:
+            self.assertEqual(self.rows()[bits.where(row)]["d_hash"], row["d_hash"])
+
+    def test_what_is_asked_for(self):
+        self.bits()
+        asked = (self.folder / "asked").read_text().splitlines()
+        self.assertEqual(len(asked), 20)
+        for line in asked:
+            for rung in bench.build.sources():
+                self.assertIn(f" {rung}:* ", line)
+            self.assertIn(" step07_persistent:scheduler=counter,ctas=2 ", line)
+            self.assertNotIn("accumulators", line)  # which the GPU's rung does not know here
+            self.assertIn(" --warm ", line)
+        self.assertTrue(sanitize.EXTRA)
+
+    def test_a_side_that_differs(self):
+        status, said = self.bits({("step04_swizzle:plain", "2048x2048x2048"): "f" * 16, ("step01_kloop:plain", "1x8x8"): "e" * 16})
+        self.assertEqual(status, 1)
+        self.assertIn("3 sides at 20 shapes: not all gave the bits that an H200 gave", said)
+        self.assertIn("  2048x2048x2048, f16 in, f16 out: step04_swizzle:plain gave ffffffffffffffff; the record has 05115b5635526067\n",
+                      said)
+        self.assertIn("  1x8x8, bf16 in, f32 out: ", said)  # of no record, and the sides differ
+        found = self.rows()["2048x2048x2048, f16 in, f16 out"]
+        self.assertEqual((found["d_hash"], found["other"]), ("05115b5635526067", {"step04_swizzle:plain": "f" * 16}))
+
+    def test_all_sides_differ(self):
+        status, said = self.bits({("", "decode-qkv"): "f" * 16})
+        self.assertEqual(status, 1)
+        self.assertIn("  decode-qkv, f16 in, f16 out: all 2 sides gave ffffffffffffffff; the record has 96a8041c3e2b4401\n", said)
+
+    def test_cublas_may_differ(self):
+        status, said = self.bits({("cublas:best", "decode-mlp-down"): "f" * 16})
+        self.assertEqual(status, 0)
+        self.assertIn("cuBLAS gave other bits at decode-mlp-down:", said)
+
+    def test_a_shape_that_does_not_end(self):
+        status, said = self.bits(ends="1x8x8")
+        self.assertEqual(status, 1)
+        self.assertIn("3 sides at 19 shapes: all the bits", said)
+        self.assertIn("1x8x8, bf16 in, f32 out: no bits, gemm_bench did not end well:\n"
+                      "    gemm_bench: launches of a side did not end\n", said)
+
+    def test_without_a_gpu(self):
+        with self.assertRaisesRegex(Refusal, "no NVIDIA GPU .*--bits needs one; `./ladder selfcheck`"):
+            self.bits(gpu=False)
+
+    def test_what_is_no_record(self):
+        with self.assertRaisesRegex(Refusal, "h200.json: not what `./ladder bench --bits` writes"):
+            bits.read(self.folder / "h200.json")
 
 
 if __name__ == "__main__":
