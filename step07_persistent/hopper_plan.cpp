@@ -113,9 +113,10 @@ HopperSettings read_hopper_settings(std::string_view text) {
   if (settings.buffers > 0 && settings.direct_stores) {
     throw UserError(fmt::format("buffers={}: stores=direct needs none; leave one of them out", settings.buffers));
   }
-  if (settings.share_a && settings.ctas != 2) {
-    throw UserError("share=a: two CTAs share a tile of A; take ctas=2 with it");
+  if (settings.share_a && settings.ctas == 1) {
+    throw UserError("share=a: two CTAs share a tile of A; leave ctas=1 out");
   }
+  if (settings.share_a) settings.ctas = 2;
   return settings;
 }
 

@@ -248,6 +248,20 @@ void read_files(const Typed& typed, Options& options) {
   options.shape = shape;
 }
 
+/// Whether all that `text` sets (`accumulators=1,walk=4`) is among these settings, whatever the values.
+bool knows_names(const VariantsBySetting& settings, std::string_view text) {
+  while (true) {
+    const std::string_view name = text.substr(0, text.find_first_of("=,"));
+    if (std::none_of(settings.settings.begin(), settings.settings.end(),
+                     [&](const Setting& setting) { return setting.name == name; })) {
+      return false;
+    }
+    const size_t comma = text.find(',');
+    if (comma == text.npos) return true;
+    text.remove_prefix(comma + 1);
+  }
+}
+
 void check_variant(const Rung& rung, const std::string& variant) {
   if (variant.empty()) return;
   std::string names;
@@ -259,7 +273,7 @@ void check_variant(const Rung& rung, const std::string& variant) {
   }
   // The chip is not known yet: it is enough that the settings make sense on one of them.
   std::optional<UserError> refused;
-  bool by_setting = false;
+  bool by_setting = false, said_by_one_that_knows = false;
   for (const VariantsBySetting* settings : {&rung.blackwell_settings, &rung.hopper_settings}) {
     if (!settings->variant) continue;
     by_setting = true;
@@ -273,7 +287,9 @@ void check_variant(const Rung& rung, const std::string& variant) {
       settings->variant(variant);
       return;
     } catch (const UserError& error) {
-      if (!refused) refused = error;
+      const bool knows = knows_names(*settings, variant);
+      if (!refused || (knows && !said_by_one_that_knows)) refused = error;
+      said_by_one_that_knows |= knows;
     }
   }
   if (refused) throw *refused;

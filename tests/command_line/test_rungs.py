@@ -207,6 +207,7 @@ class Settings(Refused):
     def test_refused(self):
         for variant, *parts in (("walk=33", "walk=33: must be auto|1..32"),
                                 ("speed=1", "--variant: 'speed=1' is no setting; expected NAME=VALUE", "of cta-group, multicast, "),
+                                ("share=c", "share=c: must be b|a"),  # a setting of the twin's only
                                 ("walk=1,walk=2", "--variant: walk is set twice"),
                                 ("multicast=on", "multicast=on: ", "add cta-group=1"),
                                 ("scheduler=clc,persistent=off", "scheduler=clc: ", "leave persistent=off out"),

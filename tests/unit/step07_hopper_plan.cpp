@@ -89,7 +89,7 @@ TEST_CASE("step07 Hopper plan: grids") {
   // What a cluster computes, and which of its operands its CTAs share.
   CHECK(planned("tile-n=128,ctas=2", 1000, 1000, 64).walk.tiles() == 4 * 8);
   CHECK(planned("tile-n=128,ctas=2,share=a", 1000, 1000, 64).walk.tiles() == 8 * 4);
-  CHECK(planned("tile-n=128,ctas=2,share=a", 1000, 1000, 64).across == 2);
+  CHECK(planned("tile-n=128,share=a", 1000, 1000, 64).across == 2);
   CHECK(planned("clusters=5,tile-n=128,ctas=1", 1000, 1000, 64).clusters == 5);
   CHECK(planned("clusters=5000,tile-n=128,ctas=1", 1000, 1000, 64).clusters == 64);
   CHECK(planned("persistent=off,tile-n=128,ctas=1", 4096, 4096, 64).clusters == 32 * 32);
@@ -102,8 +102,7 @@ TEST_CASE("step07 Hopper plan: refusals") {
   CHECK(refusal("stages=1") == "stages=1: must be auto|2..9");
   CHECK(refusal("tile-n=96") == "tile-n=96: must be auto|64|128|160|192|224|256");
   CHECK(refusal("ctas=2,ctas=1") == "--variant: ctas is set twice");
-  CHECK(refusal("share=a") == "share=a: two CTAs share a tile of A; take ctas=2 with it");
-  CHECK(refusal("share=a,ctas=1") == "share=a: two CTAs share a tile of A; take ctas=2 with it");
+  CHECK(refusal("share=a,ctas=1") == "share=a: two CTAs share a tile of A; leave ctas=1 out");
   CHECK(refusal("accumulators=2,tile-n=256") ==
         "accumulators=2: a warpgroup has registers for all of a tile of 128 columns, not 256; leave tile-n=256 out");
   CHECK(refusal("scheduler=counter,persistent=off") ==
