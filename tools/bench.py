@@ -16,10 +16,11 @@ SHAPES = figures.SHAPES
 QUICK_SHAPES = ["square-4096", "prefill-attn-out", "decode-attn-out"]
 SIDES = ["step01", "step02", "step03", "step04", "step05", "step06", "step06:2x1", "step07:best"]
 PROTOCOLS = ["burst", "sustained"]
+STUDY = "swizzle_study:"  # step04's, a side as well
 
 # gemm_bench's protocols (common/bench/main.cpp), to say beforehand how long it will take.
 ROUNDS, SECONDS, SUSTAINED_ROUNDS = 20, 5.0, 1
-IDLE_S, SAMPLE_S = .05, 3e-3
+IDLE_S, SAMPLE_S = .03, 3e-3
 PROPOSALS, ROUNDS_TO_CHOOSE, SECONDS_TO_CHOOSE = 8, 10, .5  # of cuBLAS, from which its best is chosen in a pass of its own
 FLOP_PER_S = 200e12    # about a slow rung's on an H200: where a launch takes longer than a sample should
 PREPARE_S = 2          # matrices of a shape, and D once of each side
@@ -61,7 +62,8 @@ def options_of(arguments):
         except Refusal as refusal:
             raise Refusal(f"--shape {refusal}") from None
     for side in options.side:
-        build.named(side.partition(":")[0])
+        if not side.startswith(STUDY):
+            build.named(side.partition(":")[0])
     for library in options.beside:
         if not any(Path(path).is_file() for path in (library, library.rpartition(":")[0])):
             raise Refusal(f"--beside {library}: no such file; expected a shared library, and perhaps :SYMBOL behind it.")
