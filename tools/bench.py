@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tools import bench_picture, bits, build, figures, gpu_tool
 from tools.record import has_gpu
+from tools.selfcheck import refuse_anothers
 from tools.terminal import Parser, Refusal, note, plural, say
 
 MINE = build.ROOT / "bench" / "mine.json"
@@ -67,8 +68,6 @@ def options_of(arguments):
     for library in options.beside:
         if not any(Path(path).is_file() for path in (library, library.rpartition(":")[0])):
             raise Refusal(f"--beside {library}: no such file; expected a shared library, and perhaps :SYMBOL behind it.")
-    if not options.json.absolute().parent.is_dir():
-        raise Refusal(f"--json {options.json}: there is no folder {options.json.absolute().parent}.")
     options.shape = options.shape or (QUICK_SHAPES if options.quick else SHAPES)
     options.side = options.side or SIDES
     options.protocol = list(dict.fromkeys(options.protocol)) or (["burst"] if options.quick else PROTOCOLS)
@@ -214,6 +213,8 @@ def command(arguments):
                           "H200 gave.")
         say(text_of(options.show))
         return 0
+    reader, writer = (bits.read, "`./ladder bench --bits`") if options.bits else (figures.read, "gemm_bench")
+    refuse_anothers(options.json, "--json", reader, writer)
     if options.bits:
         gpu_tool.require_gpu(bits.PURPOSE, bits.INSTEAD)
         build_gemm_bench()

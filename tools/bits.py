@@ -9,7 +9,6 @@ from collections import Counter
 from pathlib import Path
 
 from tools import build, figures, gpu_tool, sanitize
-from tools.selfcheck import refuse_to_replace
 from tools.terminal import Progress, Refusal, note, plural, say
 
 FILE = build.ROOT / "bench" / "h200_bits.json"
@@ -118,7 +117,6 @@ def sides_to_ask():
 
 def measure(path, gemm_bench):
     """`gemm_bench`: runs it with arguments; its exit status, and what it said on stderr."""
-    refuse_to_replace(path, "--json")
     recorded, sides = read(), sides_to_ask()
     asked = [(shape, *types) for types, shapes in ASKED.items() for shape in shapes]
     note(f"{plural(len(asked), 'shape')}, each rung and variant once at each: some minutes.")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tools import build, gpu_tool
 from tools.rung import Case
-from tools.selfcheck import refuse_to_replace, without_names
+from tools.selfcheck import refuse_unwritable, without_names
 from tools.terminal import Parser, Progress, Refusal, cores, plural, say
 
 TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
@@ -233,7 +233,7 @@ def command(arguments):
     if options.jobs < 1:
         raise Refusal(f"--jobs {options.jobs}: expected 1 or more processes at a time.")
     if options.json:
-        refuse_to_replace(options.json, "--json")
+        refuse_unwritable(options.json, "--json")
     sanitizer = gpu_tool.find("compute-sanitizer", "compute-sanitizer")
     purpose, instead = "compute-sanitizer", "`./ladder check` needs none and sees more, on the emulator"
     gpu_tool.require_gpu(purpose, instead)

@@ -341,6 +341,32 @@ def refuse_to_replace(path, option="--out"):
         raise Refusal(f"{option} {path}: is there and no file. Name another: {option} FILE.")
 
 
+def refuse_unwritable(path, option):
+    """Before anything runs: what cannot be written behind it. What is there stays as it is."""
+    try:
+        refuse_to_replace(path, option)
+        if not path.absolute().parent.is_dir():
+            raise Refusal(f"{option} {path}: there is no folder {path.absolute().parent}. Make it, or name another file.")
+        there = path.exists()
+        with open(path, "ab"):
+            pass
+        if not there:
+            path.resolve().unlink()  # of a link to nothing, what it names
+    except OSError as error:
+        raise Refusal(f"{option} {path}: cannot be written: {error.strerror}. Name another file.") from None
+
+
+def refuse_anothers(path, option, read, writer):
+    """As refuse_unwritable; and a file that `read` refuses, for it is not the writer's own, to be replaced as before."""
+    refuse_unwritable(path, option)
+    if path.exists() and path.stat().st_size:
+        try:
+            read(path)
+        except Refusal:
+            raise Refusal(f"{option} {path}: is there and not what {writer} writes, so it is not replaced. Name another file, or remove "
+                          "this one.") from None
+
+
 def check(at, answers, out, time_limit):
     groups = planned(at, answers, time_limit)
     path = out or Path(f"selfcheck-{re.sub(r'[^a-z0-9]+', '-', device_name(at).lower())}.json")

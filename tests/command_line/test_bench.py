@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 from support import ROOT, Refusals, ladder
 from tools import bench, bench_picture, bench_tables, bits, figures, gpu_tool, pages, sanitize
+from tools.selfcheck import refuse_anothers
 from tools.terminal import Refusal
 
 TIMES = {"cublas:default": 110., "cublas:best": 100., "step01_kloop:plain": 1000., "step02_pipeline:stages-4": 500.,
@@ -328,7 +329,7 @@ class Measured(OwnFiles):
     def test_its_end_is_the_commands(self):
         self.assertEqual(self.bench("--quick", program=self.copy(), exits=3)[0], 3)
         self.assertEqual(self.bench("--quick", program="import os; os.kill(os.getpid(), 9)")[0], 137)
-        (self.folder / "mine.json").write_text("{}")  # of before: not looked at, as this run wrote nothing
+        self.write("mine.json", record(measured("square-4096", TIMES)))  # of before: not looked at, as this run wrote nothing
         status, out, _ = self.bench("--quick", exits=1)
         self.assertEqual((status, out), (1, ""))
 
@@ -363,10 +364,25 @@ class Measured(OwnFiles):
         for arguments, part in ((["--shape", "12"], "--shape 12: not a shape; write MxNxK"), (["--side", "step99:best"], "step99: no such rung"),
                                 (["--beside", "/no/lib.so:gemm"], "--beside /no/lib.so:gemm: no such file"), (["--rounds", "0"], "--rounds 0"),
                                 (["--seconds", "nan"], "--seconds nan"), (["--json", "/no/mine.json"], "there is no folder /no"),
+                                (["--json", str(self.folder)], "is there and no file"), (["--json", "/proc/mine.json"], "cannot be written"),
+                                (["--json", str(ROOT / "README.md")], "README.md: is there and not what gemm_bench writes, so it is not replaced"),
+                                (["--bits", "--json", str(self.folder / "h200.json")], "is there and not what `./ladder bench --bits` writes"),
                                 (["--bits", "--shape", "square-4096"], "--bits has shapes and sides of its own"), (["--protocol", "slow"], "slow"),
                                 (["--pictures", "mine.json"], "--out FOLDER belong together"),
                                 (["--show", "/no.json"], "/no.json: no such file"), (["--show", str(ROOT / "README.md")], "not what gemm_bench writes")):
             self.assert_refused_in_one_line(ladder("bench", *arguments), part)
+
+    def test_where_results_go_is_left_as_it_was(self):
+        mine, link = self.folder / "new.json", self.folder / "link.json"
+        link.symlink_to(mine)
+        (self.folder / "empty.json").touch()
+        for path in (mine, link, self.folder / "empty.json", figures.FILE):
+            before = path.is_file() and path.read_bytes()
+            refuse_anothers(path, "--json", figures.read, "gemm_bench")
+            self.assertEqual(path.is_file() and path.read_bytes(), before)
+        self.assertTrue(link.is_symlink())
+        with self.assertRaisesRegex(Refusal, "cannot be written: File name too long. Name another file."):
+            refuse_anothers(self.folder / ("n" * 300), "--json", figures.read, "gemm_bench")
 
     def test_somebodys_own_results_are_not_committed(self):
         files = [str(file.relative_to(ROOT)) for file in (bench.MINE, bits.MINE)]

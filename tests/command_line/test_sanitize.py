@@ -269,6 +269,7 @@ class FromOutside(Refusals):
         self.assert_refused_in_one_line(ladder("sanitize", "step99"), "step99: no such rung")
         self.assert_refused_in_one_line(ladder("sanitize", "--jobs", "0"), "--jobs 0")
         self.assert_refused_in_one_line(ladder("sanitize", "--tool", "leakcheck"), "leakcheck")
+        self.assert_refused_in_one_line(ladder("sanitize", "--json", "/nosuch/a"), "--json /nosuch/a: there is no folder /nosuch")
 
     def test_no_sanitizer_and_no_gpu(self):
         with mock.patch.dict("os.environ", PATH="/nowhere"), mock.patch.object(gpu_tool, "PLACES", ("/nowhere/bin",)):
