@@ -194,10 +194,15 @@ def text_of(path, width=None):
 
 def draw(path, folder):
     drawn, why_not = bench_picture.of_file(path)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, picture in drawn.items():
-        (folder / name).write_text(picture)
-        say(str(folder / name))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, picture in drawn.items():
+            (folder / name).write_text(picture)
+            say(str(folder / name))
+    except FileExistsError:
+        raise Refusal(f"--out {folder}: is there and no folder. Name another: --out FOLDER.") from None
+    except OSError as error:
+        raise Refusal(f"--out {folder}: cannot be written to: {error.strerror}. Name another folder.") from None
     for why in why_not:
         note(f"Left out: {why}")
     return 0 if drawn else 1

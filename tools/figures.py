@@ -5,6 +5,7 @@ A side that a file lacks, or that has no time there, is None and never a zero.
 
 import functools
 import json
+import math
 from pathlib import Path
 
 from tools import build
@@ -16,17 +17,58 @@ CUBLAS = ("cublas:default", "cublas:best")
 CUBLAS_NAME = "cuBLAS"  # the better of the two
 
 
+TEXT, WHOLE, NUMBER, LIST = "text", "a whole number above 0", "a number of 0 or more", "a list"
+# What is read of a file, and what it must be: what must be there, and what may be.
+OF_RECORD = {"results": LIST}, dict.fromkeys(("gpu", "date", "driver", "cublas", "in", "out"), TEXT)
+OF_RESULT = ({"shape": TEXT, "protocol": TEXT, "m": WHOLE, "n": WHOLE, "k": WHOLE, "sides": LIST},
+             {"sets": WHOLE, "idle_s": NUMBER, "seconds": NUMBER})
+OF_SIDE = {"side": TEXT}, dict.fromkeys(("median_us", "p10_us", "p90_us", "sm_mhz"), NUMBER)
+
+
+def number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+FITS = {TEXT: lambda value: isinstance(value, str) and value, LIST: lambda value: isinstance(value, list),
+        WHOLE: lambda value: number(value) and isinstance(value, int) and 0 < value < 2 ** 63, NUMBER: lambda value: number(value) and value >= 0}
+
+
+def require(values, rules, what):
+    """ValueError, in words, where one of a file's objects is not as it should be."""
+    needed, others = rules
+    if not isinstance(values, dict):
+        raise ValueError(f"{what} is {json.dumps(values)[:40]}, expected an object")
+    for key, kind in (needed | others).items():
+        if key in needed and key not in values:
+            raise ValueError(f"{what} has no {key}")
+        if key in others and values.get(key) is None:
+            values.pop(key, None)  # a null: as if it were not there
+        elif not FITS[kind](values[key]):
+            raise ValueError(f"{key} of {what} is {json.dumps(values[key])[:40]}, expected {kind}")
+
+
 def read(path):
     """A file that gemm_bench has written."""
     path = Path(path)
     try:
         record = json.loads(path.read_text())
-        for each in record["results"]:
-            each["shape"], each["protocol"], each["m"], each["n"], each["k"], [side["side"] for side in each["sides"]]
-    except OSError:
+        require(record, OF_RECORD, "it")
+        for at, each in enumerate(record["results"], 1):
+            require(each, OF_RESULT, f"result {at}")
+            for row in each["sides"]:
+                require(row, OF_SIDE, f"a side at {each['shape']}")
+    except FileNotFoundError:
         raise Refusal(f"{path}: no such file.") from None
-    except (ValueError, KeyError, TypeError):
-        raise Refusal(f"{path}: not what gemm_bench writes (`./ladder bench`).") from None
+    except IsADirectoryError:
+        raise Refusal(f"{path}: a folder; name a file that gemm_bench has written (`./ladder bench`).") from None
+    except OSError as error:
+        raise Refusal(f"{path}: cannot be read: {error.strerror}.") from None
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
+        raise Refusal(f"{path}: not what gemm_bench writes (`./ladder bench`): no JSON.") from None
+    except (ValueError, OverflowError) as error:
+        raise Refusal(f"{path}: not what gemm_bench writes (`./ladder bench`): {error}.") from None
+    if not record["results"]:
+        raise Refusal(f"{path}: it has no results; `./ladder bench` measures some.")
     return record
 
 

@@ -90,6 +90,30 @@ class Figures(OwnFiles):
             with self.assertRaisesRegex(Refusal, f"{name}: {part}"):
                 figures.read(self.folder / name)
 
+    def test_what_is_of_another_type(self):
+        def changed(of, key, value):
+            mine = record(measured("square-4096", TIMES, idle_s=.03))
+            place = {"record": mine, "result": mine["results"][0], "side": mine["results"][0]["sides"][2]}[of]
+            return self.write("mine.json", {**mine, key: value} if of == "record" else place.update({key: value}) or mine)
+        for of, key, value, part in (("side", "median_us", "x", 'median_us of a side at square-4096 is "x", expected a number of 0 or more'),
+                                     ("side", "median_us", float("nan"), "is NaN, expected"), ("side", "p10_us", -1, "is -1, expected"),
+                                     ("side", "sm_mhz", [], r"is \[\], expected"), ("side", "side", 5, "side of a side at square-4096 is 5, expected text"),
+                                     ("side", "median_us", True, "is true, expected"), ("side", "median_us", 10 ** 400, "too large"),
+                                     ("record", "gpu", 5, "gpu of it is 5, expected text"), ("record", "date", {}, "expected text"),
+                                     ("record", "results", {}, r"is \{\}, expected a list"), ("record", "results", [5], "result 1 is 5, expected an object"),
+                                     ("result", "m", 0, "m of result 1 is 0, expected a whole number above 0"), ("result", "m", 1.5, "expected a whole"),
+                                     ("result", "sides", None, "expected a list"), ("result", "shape", "", 'is "", expected text'),
+                                     ("result", "idle_s", "x", "expected a number"), ("result", "sets", "3", "expected a whole number")):
+            with self.assertRaisesRegex(Refusal, f"^[^\n]*mine.json: not what gemm_bench writes .*{part}"):
+                figures.read(changed(of, key, value))
+        self.assertTrue(figures.read(changed("side", "median_us", None)))  # that has no time
+        self.assertEqual(figures.where(figures.read(changed("record", "date", None))), "NVIDIA H200")
+        self.write("list.json", [])
+        with self.assertRaisesRegex(Refusal, "list.json: not what gemm_bench writes"):
+            figures.read(self.folder / "list.json")
+        with self.assertRaisesRegex(Refusal, "mine.json: it has no results; "):
+            figures.read(changed("record", "results", []))
+
 
 class Tables(OwnFiles):
     def test_the_protocols_table(self):
@@ -369,6 +393,9 @@ class Measured(OwnFiles):
                                 (["--bits", "--json", str(self.folder / "h200.json")], "is there and not what `./ladder bench --bits` writes"),
                                 (["--bits", "--shape", "square-4096"], "--bits has shapes and sides of its own"), (["--protocol", "slow"], "slow"),
                                 (["--pictures", "mine.json"], "--out FOLDER belong together"),
+                                (["--show", str(self.folder)], f"{self.folder}: a folder; name a file"),
+                                (["--pictures", str(self.folder / "h200.json"), "--out", str(ROOT / "README.md")], "README.md: is there and no folder"),
+                                (["--pictures", str(self.folder / "h200.json"), "--out", "/proc/drawn"], "--out /proc/drawn: "),
                                 (["--show", "/no.json"], "/no.json: no such file"), (["--show", str(ROOT / "README.md")], "not what gemm_bench writes")):
             self.assert_refused_in_one_line(ladder("bench", *arguments), part)
 
