@@ -37,8 +37,8 @@ def options_of(arguments):
     parser.add_argument("--beside", action="append", default=[], metavar="LIB.so[:SYMBOL]", help="somebody else's kernel as a side; several")
     parser.add_argument("--quick", action="store_true", help=f"{', '.join(QUICK_SHAPES)}, in bursts")
     parser.add_argument("--warm", action="store_true", help="one set of matrices: small ones stay in L2")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"samples of each side in bursts (default: {ROUNDS})")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help=f"of each side when sustained (default: {SECONDS:g})")
+    parser.add_argument("--rounds", type=int, help=f"samples of each side in bursts (default: {ROUNDS})")
+    parser.add_argument("--seconds", type=float, help=f"of each side when sustained (default: {SECONDS:g})")
     parser.add_argument("--json", type=Path, metavar="FILE",
                         help="where the results go (default: bench/mine.json; of --bits, bench/mine_bits.json)")
     instead = parser.add_mutually_exclusive_group()
@@ -49,9 +49,15 @@ def options_of(arguments):
     options = parser.parse_args(arguments)
     if bool(options.pictures) != bool(options.out):
         raise Refusal("--pictures FILE and --out FOLDER belong together.")
-    given = {each.partition("=")[0] for each in arguments if each.startswith("--")}
-    if options.bits and given - {"--bits", "--json"}:
+    given = [f"--{name}" for name, value in vars(options).items() if value is not None and value is not False and value != []]
+    if options.bits and set(given) - {"--bits", "--json"}:
         raise Refusal("--bits has shapes and sides of its own: beside it there may be --json FILE, and nothing else.")
+    for only, ignored in (("--show", set(given) - {"--show"}), ("--pictures", set(given) - {"--pictures", "--out"})):
+        if only in given and ignored:
+            raise Refusal(f"{', '.join(each for each in given if each in ignored)}: {only} measures nothing and would ignore that; leave out "
+                          "the one or the other.")
+    options.rounds = ROUNDS if options.rounds is None else options.rounds
+    options.seconds = SECONDS if options.seconds is None else options.seconds
     options.json = options.json or (bits.MINE if options.bits else MINE)
     if options.rounds < 1:
         raise Refusal(f"--rounds {options.rounds}: expected 1 or more.")

@@ -399,6 +399,17 @@ class Measured(OwnFiles):
                                 (["--show", "/no.json"], "/no.json: no such file"), (["--show", str(ROOT / "README.md")], "not what gemm_bench writes")):
             self.assert_refused_in_one_line(ladder("bench", *arguments), part)
 
+    def test_nothing_is_ignored_where_nothing_is_measured(self):
+        file = str(self.folder / "h200.json")
+        for instead in (["--show", file], ["--show"], ["--pictures", file, "--out", str(self.folder)]):
+            for more in (["--json", "a.json"], ["--rounds", "20"], ["--round", "0"], ["--side=step04"], ["--shape", "square-4096"], ["--warm"],
+                         ["--protocol", "burst"], ["--beside", "a.so"], ["--quick"], ["--seconds", "5"]):
+                with self.assertRaisesRegex(Refusal, rf"^{more[0].split('=')[0]}\S*: {instead[0]} measures nothing and would ignore that; "):
+                    bench.options_of([*more, *instead])
+        with self.assertRaisesRegex(Refusal, "^--warm, --rounds: --show "):
+            bench.options_of(["--show", "--warm", "--rounds", "3"])
+        bench.options_of(["--show", file])
+
     def test_where_results_go_is_left_as_it_was(self):
         mine, link = self.folder / "new.json", self.folder / "link.json"
         link.symlink_to(mine)
