@@ -15,7 +15,7 @@ import textwrap
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tools import build, gpu_tool
+from tools import build, figures, gpu_tool
 from tools.selfcheck import without_names
 from tools.terminal import Parser, Refusal, note, say
 
@@ -164,11 +164,14 @@ def parsed(text):
     return Profile(values, about)
 
 
+HEADER = ["metric", "unit", "value"]
+
+
 def write(path, profile):
     """One row for each counter; what the chip does not have, has no value. Where it comes from, in the .json beside it."""
     with open(path, "w", newline="") as stream:
         rows = csv.writer(stream, lineterminator="\n")
-        rows.writerow(["metric", "unit", "value"])
+        rows.writerow(HEADER)
         for counter in COUNTERS:
             unit, value = profile.values.get(counter, ("", None))
             rows.writerow([counter, unit, "" if value is None else f"{value:.15g}"])
@@ -177,13 +180,21 @@ def write(path, profile):
 
 def read(path):
     """A committed profile; None where there is none."""
+    beside = path.with_suffix(".json")
     try:
-        rows = list(csv.DictReader(io.StringIO(path.read_text())))
-        return Profile({row["metric"]: (row["unit"], float(row["value"])) for row in rows if row["value"]},
-                       json.loads(path.with_suffix(".json").read_text()))
+        rows = csv.DictReader(io.StringIO(path.read_text()))
+        if rows.fieldnames != HEADER:
+            raise ValueError(f"its first line is not {','.join(HEADER)}")
+        values = {row["metric"]: (row["unit"], float(row["value"])) for row in rows if row["value"]}
+        if not beside.is_file():
+            raise Refusal(f"{path}: incomplete: there is no {beside}, which says where it comes from; record it again, or take both from git.")
+        about = json.loads(beside.read_text())
+        if not isinstance(about, dict):
+            raise ValueError(f"{beside.name} is no object")
+        return Profile(values, about)
     except FileNotFoundError:
         return None
-    except (KeyError, TypeError, ValueError) as error:
+    except (OSError, csv.Error, TypeError, ValueError) as error:
         raise Refusal(f"{path}: no profile as ./ladder profile --record writes it ({error}); record it again, or take "
                       "it from git.") from None
 
@@ -239,6 +250,11 @@ def named_with_unit(metric):
 def show(name, variant, shape, here=None, chip=""):
     """The table for a terminal: this run, what is committed for its chip, the origin's."""
     known = committed(name, variant, shape)
+    again = " ".join(["./ladder profile", name.split("_")[0], *(["--variant", variant] if variant else []),
+                      *(["--shape", shape] if shape != SHAPE else []), "--record"])
+    if here is None and not known and not origin(name, variant, shape):
+        say(f"Nothing is committed of that, and the origin gives nothing of it. On a GPU: {again}")
+        return
     chips = [chip] if chip else list(known)
     heads = (["this run"] if here else []) + [f"committed, {each}" for each in chips] + ["origin, B200"]
     columns = ([here] if here else []) + [known.get(each) for each in chips] + [origin(name, variant, shape)]
@@ -254,11 +270,11 @@ def show(name, variant, shape, here=None, chip=""):
             line = " " * (left - 2)
     if here is None:
         if not known:
-            say(f"\nNothing is committed of that. On a GPU: ./ladder profile {name.split('_')[0]} --record")
+            say(f"\nNothing is committed of that. On a GPU: {again}")
         for each, profile in known.items():
             say(f"\n{each}: {', '.join(f'{key} {text}' for key, text in profile.about.items() if key not in ('what', 'label'))}")
     say("\nThe origin's figures are KyrieBlunders', of the author's kernels on a B200: another kernel on another chip. '-': not given, "
-        "not recorded, or no such counter on this chip.")
+        "not recorded, no such counter on this chip, or one that Nsight Compute could not compute.")
 
 
 @dataclass(frozen=True)
@@ -416,6 +432,10 @@ def command(arguments):
     names = {"all": [*build.sources(), CUBLAS], CUBLAS: [CUBLAS]}.get(options.rung) or [build.named(options.rung)]
     if options.variant and options.rung in ("all", CUBLAS):
         raise Refusal(f"--variant {options.variant}: {options.rung} has none; name one rung, or leave it out.")
+    try:
+        figures.sizes(options.shape)
+    except Refusal as refusal:
+        raise Refusal(f"--shape {refusal}") from None
     if options.show:
         for name in names:
             say(f"{name} {options.variant}".strip() + f" at {options.shape}\n")

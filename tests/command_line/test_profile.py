@@ -105,6 +105,29 @@ class Tables(unittest.TestCase):
                 profile.read(path)
             self.assertIsNone(profile.read(Path(folder, "step05.csv")))
 
+    def test_what_is_no_profile(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "step04.csv")
+            for text in ("", "gpu__time_duration.sum,ns,201408\n", "metric,value\ngpu__time_duration.sum,201408\n"):
+                path.write_text(text)
+                with self.assertRaisesRegex(Refusal, r"step04.csv: no profile as .*its first line is not metric,unit,value"):
+                    profile.read(path)
+            profile.write(path, self.profile)
+            path.with_suffix(".json").write_text("[]")
+            with self.assertRaisesRegex(Refusal, "step04.json is no object"):
+                profile.read(path)
+            path.with_suffix(".json").unlink()
+            with self.assertRaisesRegex(Refusal, f"step04.csv: incomplete: there is no {folder}/step04.json, .*from git"):
+                profile.read(path)
+            Path(folder, "step06.csv").mkdir()
+            with self.assertRaisesRegex(Refusal, "step06.csv: no profile as"):
+                profile.read(Path(folder, "step06.csv"))
+
+    def test_what_ncu_cannot_compute_is_absent(self):
+        for text in ("inf", "-inf", "nan"):
+            values = [text if name == NAMES[14] else value for name, value in zip(NAMES, VALUES)]
+            self.assertNotIn(ZERO, profile.parsed(table(values)).values)
+
     def test_the_longest_waits_and_what_an_origin_names(self):
         shown = {metric.key: cells for metric, cells in profile.rows([self.profile, None])}
         self.assertEqual([key for key in shown if key.startswith("stall_")], ["stall_long_scoreboard", "stall_gmma", "stall_wait"])
@@ -327,6 +350,7 @@ class Pages(unittest.TestCase):
     def test_the_page_is_up_to_date(self):
         page = (build.ROOT / "docs" / "benchmarks.md").read_text()
         self.assertIn(profile_tables.metrics("all"), page)
+        self.assertIn("A counter that a chip does not have is `-` and not 0, and so is one that Nsight Compute could not compute", page)
 
 
 class FromOutside(Refusals):
@@ -358,6 +382,8 @@ class FromOutside(Refusals):
         self.assert_refused_in_one_line(ladder("profile", "step99"), "step99: no such rung")
         self.assert_refused_in_one_line(ladder("profile", "all", "--variant", "pair"), "--variant pair", "name one rung")
         self.assert_refused_in_one_line(ladder("profile", "--frobnicate", "step04"), "./ladder profile --help")
+        for more in ([], ["--show"]):
+            self.assert_refused_in_one_line(ladder("profile", "step07", "--shape", "foo", *more), "--shape foo: not a shape; write MxNxK")
 
     def test_shown_without_a_gpu(self):
         done = ladder("profile", "--show", "step03")
@@ -365,6 +391,14 @@ class FromOutside(Refusals):
         row = next(line for line in done.stdout.splitlines() if line.startswith("kernel time"))
         self.assertIn("477", row.split())
         self.assertIn("another kernel on another chip", done.stdout)
+        self.assertIn("one that Nsight Compute could not compute", done.stdout)
+
+    def test_no_table_of_what_nobody_has(self):
+        for more, again in ((["--variant", "nosuch"], "step07 --variant nosuch --record"), (["--shape", "1x8x8"], "step07 --shape 1x8x8 --record")):
+            done = ladder("profile", "--show", "step07", *more)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"Nothing is committed of that, and the origin gives nothing of it. On a GPU: ./ladder profile {again}\n", done.stdout)
+            self.assertNotIn("kernel time", done.stdout)
 
     def test_names_of_chips_are_names_of_folders(self):
         self.assertEqual([gpu_tool.chip_of(name) for name in ("NVIDIA H200", "NVIDIA H100 80GB HBM3")], ["h200", "h100-80gb-hbm3"])
