@@ -24,6 +24,7 @@ ORIGIN = build.ROOT / "bench" / "origin_profiles.json"
 SHAPE = "square-4096"
 CUBLAS = "cublas"
 MOST_REPORT_BYTES, MOST_BYTES = 1 << 20, 12 << 20  # of a committed report, of all of them
+NEUTRAL = Path("/tmp/gemm-ladder")  # a folder that says nothing of whose machine it is
 LIMIT_SECONDS = 600  # for a kernel: it runs once for each set of counters
 
 SECTIONS = ("SpeedOfLight", "MemoryWorkloadAnalysis", "MemoryWorkloadAnalysis_Tables", "SchedulerStats", "WarpStateStats", "Occupancy",
@@ -391,8 +392,19 @@ def refuse_too_large(report, folder):
                       "recorded; remove some that no page needs.")
 
 
+def refuse_paths(report):
+    """What would tell everybody whose machine this is. A report holds the paths of the program and of its sources."""
+    text = report.read_bytes()
+    for path in (build.ROOT, build.FOLDER):
+        if str(path) != "/" and not path.is_relative_to(NEUTRAL) and str(path).encode() in text:
+            raise Refusal(f"{report}: has {path} in it, a folder of this machine, which would be in git for ever. Nothing is recorded; the "
+                          f"report and its .csv stay there. Record from a copy of the checkout in {NEUTRAL}: a report holds the paths of "
+                          "program and sources.")
+
+
 def keep(report, chip):
     folder = FOLDER / chip
+    refuse_paths(report)
     refuse_too_large(report, folder)
     folder.mkdir(parents=True, exist_ok=True)
     for suffix in (".ncu-rep", ".csv", ".json"):

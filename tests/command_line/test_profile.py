@@ -288,6 +288,24 @@ class WithNcu(Refusals):
         self.profile("step04", "--record")  # in the first one's place
         self.assertIn("14 bytes of reports with step05.ncu-rep, and there may be 10", self.refused("step05", "--record"))
 
+    def test_a_report_that_names_this_machines_folders(self):
+        home = Path("/home/somebody/ladder")
+        self.patch(build, "sources", lambda: ["step04_swizzle"])
+        self.ncu(report=f"sources: {home}/step04_swizzle/hopper.cu")
+        for root, folder in ((home, Path("/nowhere/build")), (Path("/nowhere"), home)):
+            self.patch(build, "ROOT", root)
+            self.patch(build, "FOLDER", folder)
+            self.profile("step04")  # not for git
+            said = self.refused("step04", "--record")
+            for part in (str(self.home / "out" / "step04.ncu-rep"), f"has {home} in it", "Nothing is recorded", "a copy of the checkout in /tmp/gemm-ladder"):
+                self.assertIn(part, said)
+            self.assertNotIn("\n", said)
+            self.assertFalse((self.home / "bench" / "h200").exists())
+        self.ncu(report="sources: /tmp/gemm-ladder/step04_swizzle/hopper.cu")
+        self.patch(build, "ROOT", Path("/tmp/gemm-ladder"))
+        self.patch(build, "FOLDER", Path("/tmp/gemm-ladder/build"))
+        self.assertIn("recorded in", self.profile("step04", "--record"))
+
     def test_counters_are_not_permitted(self):
         self.ncu(before='echo "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance '
                         'Counters on the target device 0."; exit 1')
