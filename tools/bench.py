@@ -138,16 +138,35 @@ def cell(measured, row):
 
 
 def comparable(record, measured, recorded):
-    """What was recorded of the same shape by the same protocol, of the same types, and both cold or both warm."""
-    if not recorded or any(record.get(key) != recorded.get(key) for key in ("in", "out")):
-        return None
-    found = figures.result(recorded, measured["protocol"], f"{measured['m']}x{measured['n']}x{measured['k']}")
-    return found if found and (found.get("sets") == 1) == (measured.get("sets") == 1) else None
+    """What was recorded of the same shape by the same protocol, where types and all that a time depends on are the same (the number of
+    rounds is not among it); and where they are not, what differs, in words."""
+    found = figures.result(recorded, measured["protocol"], f"{measured['m']}x{measured['n']}x{measured['k']}") if recorded else None
+    if not found:
+        return None, []
+    pairs = [(key, one.get(key), other.get(key)) for one, other, keys in ((record, recorded, ("in", "out")), (measured, found, ("idle_s", "seconds")))
+             for key in keys]
+    pairs.append(("matrices", *("warm" if each.get("sets") == 1 else "cold" for each in (measured, found))))
+    differing = [f"{key} {given(mine)} here, {given(theirs)} there" for key, mine, theirs in pairs if mine != theirs]
+    return (None if differing else found), differing
+
+
+def given(value):
+    return "not given" if value is None else value if isinstance(value, str) else f"{value:g}"
+
+
+def not_beside(record, recorded, protocol):
+    """Lines on what bench/h200.json has of the same shapes, measured in another way."""
+    shapes = {}
+    for each in figures.results(record, protocol):
+        _, differing = comparable(record, each, recorded)
+        if differing:
+            shapes.setdefault("; ".join(differing), []).append(each["shape"])
+    return [f"Not beside bench/h200.json: {why} ({', '.join(there)})." for why, there in shapes.items()]
 
 
 def columns_of(record, recorded, measured, there):
     """A shape's columns: each a list of a heading and a cell for each side."""
-    beside = comparable(record, measured, recorded)
+    beside, _ = comparable(record, measured, recorded)
     rows = [figures.side(measured, name) for name in there]
     columns = [["here" if beside else "us", *(cell(measured, row) for row in rows)]]
     if beside:
@@ -191,10 +210,12 @@ def text_of(path, width=None):
              f"{record.get('in')} in, {record.get('out')} out"]
     lines = [", ".join(filter(None, about)),
              "Times in us; in brackets speed as a share of cuBLAS, the better of its two times in the same run."]
-    if recorded:
+    if any(comparable(record, each, recorded)[0] for each in record["results"]):
         lines.append(f"Beside it what bench/h200.json has of the same ({figures.where(recorded)}), and how much more or less time it took here.")
     for protocol in dict.fromkeys(each["protocol"] for each in record["results"]):
-        lines += ["", protocol, *blocks(record, recorded, protocol, width or shutil.get_terminal_size((140, 40)).columns)]
+        lines += ["", protocol, *not_beside(record, recorded, protocol),
+                  *blocks(record, recorded, protocol, width or shutil.get_terminal_size((140, 40)).columns),
+                  *filter(None, [figures.spread_in_words(figures.results(record, protocol))])]
     return "\n".join(lines).rstrip()
 
 

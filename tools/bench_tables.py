@@ -37,7 +37,8 @@ def bench(asked):
     measured = of_shapes(figures.read(figures.FILE), f"<!-- bench: {asked} -->: bench/h200.json", protocol, wanted.split())
     if not measured:
         raise Refusal(f"<!-- bench: {asked} -->: bench/h200.json has nothing of that.")
-    return times(measured, figures.names(measured), figures.CUBLAS_NAME)
+    spread = figures.spread_in_words(measured)
+    return times(measured, figures.names(measured), figures.CUBLAS_NAME) + (f"\n{spread}\n" if spread else "")
 
 
 def sides(asked):

@@ -6,6 +6,7 @@ A side that a file lacks, or that has no time there, is None and never a zero.
 import functools
 import json
 import math
+import statistics
 from pathlib import Path
 
 from tools import build
@@ -138,6 +139,22 @@ def of_cublas(measured, row):
     """What a side's speed is of the better cuBLAS of the same run; None without one."""
     best = better_cublas(measured)
     return best and best["median_us"] / row["median_us"]
+
+
+def spread(row):
+    """Half of what lies between the tenth and the ninetieth of a hundred samples, in percent of the median; None where a file has it not."""
+    low, high, median = (row.get(key) for key in ("p10_us", "p90_us", "median_us"))
+    return None if low is None or high is None or not median else 50 * (high - low) / median
+
+
+def spread_in_words(measured):
+    """A sentence on results' spread, as `ladder bench --show` and the pages have it; empty where a file has none."""
+    found = [(spread(row), row["side"], each["shape"]) for each in measured for row in each["sides"] if spread(row) is not None]
+    if not found:
+        return ""
+    most, name, shape = max(found, key=lambda each: each[0])
+    return (f"Spread (half of p90 - p10, as a share of the median time): in the middle {statistics.median(each[0] for each in found):.1f} %, "
+            f"at most {most:.1f} % ({name} at {shape}).")
 
 
 def where(record, protocol=""):

@@ -26,7 +26,8 @@ A page asks for it with a comment, and the fenced block, the table or the image 
                                                                        tensor memory, stages, length of the main loop
     <!-- study: 128x256x512 -->                                        | what step04's study moves, by configuration
     <!-- bench: burst -->                                         | what bench/h200.json has of a protocol: every side, us and
-                                                                       of the better cuBLAS; `burst, 1x8192x8192 ...` of shapes
+                                                                       of the better cuBLAS; `burst, 1x8192x8192 ...` of shapes; below, a
+                                                                       sentence on the spread
     <!-- sides: h200.json, burst, step07:best, square-4096 -->        | of a file in bench/: sides over shapes, and the ratio to the
                                                                        named one; `..., SIDE SIDE` those sides only
     <!-- ladder: step04_swizzle -->                                    | a rung's sides beside the rung before, cuBLAS and the origin

@@ -19,7 +19,7 @@ DOCS = build.ROOT / "docs"
 README = build.ROOT / "README.md"  # its pictures are with the other pages'
 ASKED = re.compile(r"^<!-- (report|diff|counters|layout|orders|timeline|loop|instructions|resources|study|museum|rules|walk|waves|walks|plans"
                    r"|bench|sides|ladder|bars|roofline|time-by-m|profile|metrics|study-times|order|claims): (.*?) -->\n", re.MULTILINE)
-BLOCK = re.compile(r"\n?(?:```\w*\n(?:.*?\n)??```\n|(?:\|[^\n]*\n)+|!\[[^\n]*\n|(?:(?!<!-- )[^\n]*\n)*?<!-- end -->\n)", re.DOTALL)
+BLOCK = re.compile(r"\n?(?:```\w*\n(?:.*?\n)??```\n|(?:\|[^\n]*\n)+(?:\nSpread [^\n]*\n)?|!\[[^\n]*\n|(?:(?!<!-- )[^\n]*\n)*?<!-- end -->\n)", re.DOTALL)
 CELL = re.compile(r"(?<=\| )(<!-- check: (.*?) -->)[^|\n]*(?= \|$)", re.MULTILINE)
 
 

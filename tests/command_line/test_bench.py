@@ -126,6 +126,27 @@ class Tables(OwnFiles):
         with self.assertRaisesRegex(Refusal, "nothing of that"):
             bench_tables.bench("sustained")
 
+    def test_the_spread_is_below(self):
+        one = measured("square-4096", TIMES)
+        for row, percent in zip(one["sides"], (1, 3, 2)):  # p10 and p90 about the median; the others have none
+            row |= {"p10_us": row["median_us"] * (1 - percent / 100), "p90_us": row["median_us"] * (1 + percent / 100)}
+        words = "Spread (half of p90 - p10, as a share of the median time): in the middle 2.0 %, at most 3.0 % (cublas:best at square-4096)."
+        self.assertEqual(figures.spread_in_words([one]), words)
+        self.assertNotIn("Spread", bench_tables.bench("burst"))
+        self.write("h200.json", record(one))
+        text = bench_tables.bench("burst")
+        self.assertTrue(text.endswith(f" |\n\n{words}\n"), text)
+        page = f"<!-- bench: burst -->\n{text}\nAfter.\n"
+        for old in (page, page.replace("3.0 %", "9.9 %"), f"<!-- bench: burst -->\n| old |\n\nAfter.\n"):
+            self.assertEqual(pages.renewed(old, {"bench": bench_tables.bench}), page)
+
+    def test_the_page_has_the_spread(self):
+        self.put(figures, "FILE", ROOT / "bench" / "h200.json")
+        page = (ROOT / "docs" / "benchmarks.md").read_text()
+        self.assertEqual(page.count("\nSpread (half of p90 - p10"), page.count("<!-- bench: "))
+        for asked in re.findall(r"<!-- bench: (.*) -->", page):
+            self.assertIn(bench_tables.bench(asked), page)
+
     def test_sides_of_a_file(self):
         self.put(bench_tables.build, "ROOT", self.folder)
         (self.folder / "bench").mkdir()
@@ -286,6 +307,32 @@ class Shown(OwnFiles):
                      record(measured("square-4096", TIMES, sets=1)), record(measured("square-4096", TIMES), out="f32")):
             row = next(line for line in self.lines(mine) if line.startswith("step07_persistent:best"))
             self.assertEqual(row.split(), ["step07_persistent:best", "80.0", "(1.250)"])
+
+    def test_what_was_measured_in_another_way(self):
+        self.write("h200.json", record(measured("square-4096", TIMES, idle_s=.03, rounds=20), measured("decode-qkv", TIMES, idle_s=.03),
+                                       measured("square-4096", TIMES, "sustained", seconds=5.)))
+        both = [measured(shape, TIMES, idle_s=.5) for shape in ("square-4096", "decode-qkv")]
+        lines = self.lines(record(*both, measured("square-4096", TIMES, "sustained", seconds=5.)))
+        self.assertIn("Not beside bench/h200.json: idle_s 0.5 here, 0.03 there (square-4096, decode-qkv).", lines)
+        self.assertEqual(sum(line.startswith("Not beside") for line in lines), 1)
+        self.assertEqual([" H200" in line for line in lines if line.strip().startswith(("us", "here"))], [False, True])
+        for mine, part in ((record(measured("square-4096", TIMES, "sustained", seconds=1.)), "seconds 1 here, 5 there (square-4096)"),
+                           (record(measured("square-4096", TIMES)), "idle_s not given here, 0.03 there"),
+                           (record(measured("square-4096", TIMES, idle_s=.03, sets=1), out="f32"), "out f32 here, f16 there; matrices warm here, cold there")):
+            text = "\n".join(self.lines(mine))
+            self.assertIn(f"Not beside bench/h200.json: {part}", text)
+            self.assertNotIn("Beside it", text)
+        text = "\n".join(self.lines(record(measured("square-4096", TIMES, idle_s=.03, rounds=3))))  # rounds change the spread alone
+        self.assertIn("Beside it", text)
+        self.assertNotIn("Not beside", text)
+
+    def test_the_spread_is_the_last_line(self):
+        one = measured("square-4096", TIMES)
+        one["sides"][4] |= {"p10_us": 159., "p90_us": 161.}
+        lines = self.lines(record(one, measured("square-4096", TIMES, "sustained")))
+        words = "in the middle 0.6 %, at most 0.6 % (step06_multicast:2x2 at square-4096)."
+        self.assertEqual([at for at, line in enumerate(lines) if line.endswith(words)], [lines.index("sustained") - 2])
+        self.assertEqual(sum("Spread" in line for line in lines), 1)
 
     def test_what_was_not_measured(self):
         one = measured("square-4096", TIMES)
