@@ -15,6 +15,8 @@ DASHED = ' stroke-dasharray="5 4"'
 REFERENCE = "square-4096"
 BEST = "step07:best"
 LONGEST_NAME = 25  # letters of a rung and its variant, where they stand beside a bar
+LEAST_NAME = 6     # of those of a rung, where a variant needs the others
+ELLIPSIS = "…"
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,37 @@ def matrices_bytes(measured):
 
 def tflops(measured, row):
     return flop(measured) / row["median_us"] / 1e6
+
+
+def shortened(text, letters):
+    """With its middle left out, where it has more letters than there is room for."""
+    begin = letters // 2
+    return text if len(text) <= letters else text[:begin] + ELLIPSIS + text[len(text) - (letters - begin - 1):]
+
+
+def side_words(name, variant):
+    """A side where it does not fit: its variant whole as long as that leaves something of the name."""
+    if not variant:
+        return shortened(name, LONGEST_NAME)
+    variant = shortened(variant, LONGEST_NAME - 1 - min(len(name), LEAST_NAME))
+    return f"{shortened(name, LONGEST_NAME - 1 - len(variant))}:{variant}"
+
+
+def in_column(value, digits):
+    """A number in no more letters than a column has."""
+    return f"{value:,.{digits}f}" if value < 1e5 else f"{value:.2e}"
+
+
+def time_words(us):
+    """us, or s where that would take too many letters."""
+    if us < 1e6:
+        return f"{us:,.1f}"
+    return f"{us / 1e6:,.{3 if us < 1e8 else 1}f} s" if us < 1e10 else f"{us / 1e6:.1e} s"
+
+
+def time_tick(us):
+    """The same for the round numbers beside an axis."""
+    return f"{us:,}" if us < 1e6 else f"{us / 1e6:,g} s" if us < 1e10 else f"{us / 1e6:.0e} s"
 
 
 def head(canvas, title, *lines):
@@ -92,14 +125,15 @@ def bars(record, shape, rung="", file="bench/h200.json"):
         ink, weight = (INK, BOLD) if rung and shown else (INK if shown else FAINT, "")
         several = sum(figures.rung_of(each["side"]) == name for each in rows) > 1
         fits = len(name) + len(variant) <= LONGEST_NAME
-        canvas.text(14, y + 13, name if fits or not several else figures.short(row["side"]), 11.5, ink, weight)
+        words = side_words(name, "") if fits or not several else side_words(*figures.short(row["side"]).partition(":")[::2])
+        canvas.text(14, y + 13, words, 11.5, ink, weight, row["side"] if ELLIPSIS in words else "")
         if several and fits:
             canvas.text(left - 8, y + 13, variant, 10, FAINT, END)
         share = figures.of_cublas(measured, row)
         canvas.rect(left, y, tflops(measured, row) * scale, 17,
                     (CUBLAS if shown else PALE_CUBLAS) if cublas else (RUNG if shown else PALE), f"{row['side']}: {row['median_us']:,.1f} us")
-        cells = (f"{tflops(measured, row):,.1f}", f"{row['median_us']:,.1f}", f"{share:.3f}" if share else "",
-                 f"{row['sm_mhz']:,.0f}" if row.get("sm_mhz") else "")
+        cells = (in_column(tflops(measured, row), 1), time_words(row["median_us"]), in_column(share, 3) if share else "",
+                 in_column(row["sm_mhz"], 0) if row.get("sm_mhz") else "")
         for (x, _), text in zip(columns, cells):
             canvas.text(x, y + 13, text, 11.5, ink, END + weight)
         y += each
@@ -125,13 +159,13 @@ class Plot(Canvas):
         low, high = map(self.y_of, self.up)
         return self.bottom - (self.y_of(value) - low) / (high - low) * (self.bottom - self.top)
 
-    def axes(self, x_ticks, y_ticks, x_words, y_words):
+    def axes(self, x_ticks, y_ticks, x_words, y_words, y_tick="{:,}".format):
         for value in x_ticks:
             self.line(self.x(value), self.top, self.x(value), self.bottom, GRID)
             self.text(self.x(value), self.bottom + 15, f"{value:,}", 10, FAINT, MIDDLE)
         for value in y_ticks:
             self.line(self.left, self.y(value), self.right, self.y(value), GRID)
-            self.text(self.left - 6, self.y(value) + 3.5, f"{value:,}", 10, FAINT, END)
+            self.text(self.left - 6, self.y(value) + 3.5, y_tick(value), 10, FAINT, END)
         self.text((self.left + self.right) / 2, self.bottom + 33, x_words, 11, FAINT, MIDDLE)
         self.text(self.left, self.top - 8, y_words, 11, FAINT)
 
@@ -272,12 +306,12 @@ def time_by_m(record, weights, file="bench/h200.json"):
     floor = chip and 2 * n * k / chip.bytes_per_s * 1e6
     times = [row["median_us"] for _, *rows in measured for row in rows if row]
     most = max(times) * 1.12
-    step = next(each for each in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10 ** 9) if most / each <= 8)
+    step = next(each for each in (lead * 10 ** power for power in range(400) for lead in (1, 2, 5)) if most <= 8 * each)
     rows = [each["m"] for each, _, _ in measured]
     plot = Plot(52, 84, 850, 400, (rows[0] * .8, rows[-1] * 1.25), (0, most), math.log2)
     head(plot, f"Few rows: M x {n} x {k}, time in bursts", f"Measured: {figures.where(record, 'burst')}.")
     plot.legend(700, 26)
-    plot.axes(rows, range(0, int(most) + 1, step), "M, rows of A", "us")
+    plot.axes(rows, range(0, int(most) + 1, step), "M, rows of A", "us", time_tick)
     if floor:
         plot.line(plot.left, plot.y(floor), plot.right, plot.y(floor), INK, DASHED)
         plot.text(plot.left + 8, plot.y(floor) + 15,
@@ -292,7 +326,7 @@ def time_by_m(record, weights, file="bench/h200.json"):
             if row:
                 y = plot.y(row["median_us"])
                 mark(x, y, f"M = {each['m']}, {row['side']}: {row['median_us']:,.1f} us")
-                plot.text(x, y - 12 if row is slower else y + 20, f"{row['median_us']:,.1f}", 10.5, colour, MIDDLE)
+                plot.text(x, y - 12 if row is slower else y + 20, time_words(row["median_us"]), 10.5, colour, MIDDLE)
     return plot.svg(446, f"Time against M, N x K = {weights}")
 
 

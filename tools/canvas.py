@@ -27,8 +27,9 @@ class Canvas:
         body = f"><title>{escape(tip)}</title></circle>" if tip else "/>"
         self.parts.append(f'<circle cx="{short(x)}" cy="{short(y)}" r="{short(radius)}" fill="{fill}"{extra}{body}')
 
-    def text(self, x, y, text, size=11, fill=INK, extra=""):
-        self.parts.append(f'<text x="{short(x)}" y="{short(y)}" font-size="{size}" fill="{fill}"{extra}>{escape(text)}</text>')
+    def text(self, x, y, text, size=11, fill=INK, extra="", tip=""):
+        tip = f"<title>{escape(tip)}</title>" if tip else ""
+        self.parts.append(f'<text x="{short(x)}" y="{short(y)}" font-size="{size}" fill="{fill}"{extra}>{escape(text)}{tip}</text>')
 
     def svg(self, height, title):
         head = (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {short(height)}" width="{WIDTH}" '

@@ -220,6 +220,40 @@ class Pictures(OwnFiles):
             self.assertIn(text, words)
         self.assertTrue([text for text in words if text.startswith("Measured: NVIDIA H200, 2026-01-02, burst")])
 
+    def test_what_is_long_stays_in_its_column(self):
+        theirs = "/home/somebody/with/a/long/folder/libtheirs.so"
+        names = [f"{theirs}:tile-128", f"{theirs}:a_kernel_with_a_name_that_has_no_end_128x256x64", "step07_persistent:tile-n=256,stages=4,ctas=2",
+                 "step07_persistent:best"]
+        one = measured("square-4096", {**TIMES, **dict(zip(names, (1e6, 123456789., 4.2e10, 999999.)))})
+        root, words = drawing(bench_picture.bars(record(one), "square-4096"))
+        left = [each for each in root.iter(f"{SVG}text") if each.get("x") == "14" and float(each.get("y")) > 80]
+        for each in left:
+            self.assertLessEqual(len(each.text), bench_picture.LONGEST_NAME)
+            self.assertEqual(bench_picture.ELLIPSIS in each.text, each.find(f"{SVG}title") is not None, each.text)
+        told = {each.find(f"{SVG}title").text: each.text for each in left if each.find(f"{SVG}title") is not None}
+        self.assertEqual(set(told), set(names[:3]))
+        self.assertTrue(told[names[0]].startswith("/home") and told[names[0]].endswith(":tile-128"), told)
+        self.assertTrue(told[names[1]].startswith("/") and told[names[1]].endswith("256x64"), told)
+        self.assertIn(":tile-n=", told[names[2]])
+        self.assertTrue(told[names[2]].endswith("ctas=2"), told)
+        self.assertTrue(set(names) < set(filled(root)))  # a bar's tip has the whole name
+        for text in ("1.000 s", "123.5 s", "4.2e+04 s", "999,999.0"):
+            self.assertIn(text, words)
+        for each in root.iter(f"{SVG}text"):
+            if each.get("x") == "712":
+                self.assertLessEqual(len(each.text), 9)
+
+    def test_a_single_long_side(self):
+        root, words = drawing(bench_picture.bars(record(measured("square-4096", {**TIMES, "/somewhere/in/a/folder/libtheirs.so:gemm": 9.})), "square-4096"))
+        self.assertIn("/somewhere/i…libtheirs.so", words)
+
+    def test_few_rows_that_take_long(self):
+        few = record(*(measured(f"{m}x8192x8192", {"cublas:best": 2e8, "step07_persistent:best": us}) for m, us in ((1, 3e10), (64, 1e300))))
+        _, words = drawing(bench_picture.time_by_m(few, "8192x8192"))
+        self.assertIn("200.0 s", words)
+        _, words = drawing(bench_picture.time_by_m(record(*(measured(f"{m}x8192x8192", {"cublas:best": 1e8 * m}) for m in (1, 16))), "8192x8192"))
+        self.assertIn("500 s", words)
+
     def test_the_rung_that_a_page_is_about(self):
         for rung, own in (("step06_multicast", 2), ("step01_kloop", 1)):
             file, text, words = bench_picture.picture("bars", f"square-4096, {rung}")
