@@ -47,6 +47,10 @@ uint32_t Configuration::offset(int rows, int row, int k) const {
 
 std::optional<std::string> obstacle(const Configuration& configuration, Part part, Family family) {
   const auto& [arrangement, tile_k, stages, roles, cluster] = configuration;
+  const bool alone = cluster.m * cluster.n == 1;
+  if (family != Family::hopper && (roles != Roles::apart || !alone)) {
+    return "--roles together and --cluster are for the kernel with wgmma; take --on h200, or leave them out";
+  }
   if (tile_k != 16 && tile_k != 32 && tile_k != kMostTileK) {
     return fmt::format(
         "--tile-k {}: must be 16, 32 or 64: an MMA takes 16, and 64 are the 128 bytes of the widest swizzle", tile_k);
@@ -73,10 +77,6 @@ std::optional<std::string> obstacle(const Configuration& configuration, Part par
     return fmt::format("--stages {} of {} bytes are {}: the ring has {} bytes; take {} stages or fewer", stages,
                        configuration.stage_bytes(), configuration.in_flight_bytes(), kRingBytes,
                        kRingBytes / configuration.stage_bytes());
-  }
-  const bool alone = cluster.m * cluster.n == 1;
-  if (family != Family::hopper && (roles != Roles::apart || !alone)) {
-    return "--roles together and --cluster are for the kernel with wgmma; take --on h200, or leave them out";
   }
   if (roles == Roles::together && (part != Part::full || !alone)) {
     return "--roles together: there is no --part but full and no --cluster for them; leave those out";

@@ -1,5 +1,7 @@
 // step07_persistent on Hopper: CTAs that stay, a walk through D, tiles by plan or on demand, one or two at a time.
 // D (m x n) = A (m x k) B (n x k)^T, fp32 accumulation. Each change since step06 can be left out, see hopper_plan.h.
+#include <stdexcept>
+
 #include "common/harness/launch.h"
 #include "common/harness/rung.h"
 #include "common/harness/tensor_map.h"
@@ -348,10 +350,11 @@ HopperPlan plan_step07_persistent_hopper(const Gemm& gemm, const HopperSettings&
 
 void launch_step07_persistent_hopper(const Gemm& gemm, const HopperPlan& plan) {
   if (plan.accumulators == 2) return launch_tile<128, 2>(gemm, plan);
-  if (plan.tile_n == 256) launch_tile<256, 1>(gemm, plan);
-  if (plan.tile_n == 224) launch_tile<224, 1>(gemm, plan);
-  if (plan.tile_n == 192) launch_tile<192, 1>(gemm, plan);
-  if (plan.tile_n == 160) launch_tile<160, 1>(gemm, plan);
-  if (plan.tile_n == 128) launch_tile<128, 1>(gemm, plan);
-  if (plan.tile_n == 64) launch_tile<64, 1>(gemm, plan);
+  if (plan.tile_n == 256) return launch_tile<256, 1>(gemm, plan);
+  if (plan.tile_n == 224) return launch_tile<224, 1>(gemm, plan);
+  if (plan.tile_n == 192) return launch_tile<192, 1>(gemm, plan);
+  if (plan.tile_n == 160) return launch_tile<160, 1>(gemm, plan);
+  if (plan.tile_n == 128) return launch_tile<128, 1>(gemm, plan);
+  if (plan.tile_n == 64) return launch_tile<64, 1>(gemm, plan);
+  throw std::logic_error("step07: a plan for tiles that there is no kernel for");
 }

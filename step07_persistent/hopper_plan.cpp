@@ -23,10 +23,11 @@ constexpr int kTileWidths[] = {256, 224, 192, 160, 128, 64};
 static_assert(kSharedBytes - kMostBuffers * kTileM * 128 >= 2 * hopper_stage_bytes(kTileWidths[0]));
 
 /// Cycles that an SM has to do with a K tile at least: 4 for each column to multiply it, and one for 48 bytes to load
-/// from L2, whichever is more. At 8192^3 an H200 loads 46 (bench/h200_counters.json).
-int64_t k_tile_cycles(int tile_n, int ctas) {
+/// from L2, whichever is more. At 8192^3 an H200 loads 46 (bench/h200_counters.json). Of what CTAs share, each loads
+/// its part.
+int64_t k_tile_cycles(int tile_n, int down, int across) {
   constexpr int kLoadBytesPerCycle = 48;
-  return std::max(4 * tile_n, (kTileM + tile_n / ctas) * 128 / kLoadBytesPerCycle);
+  return std::max(4 * tile_n, (kTileM / across + tile_n / down) * 128 / kLoadBytesPerCycle);
 }
 
 /// Clusters that may run at the same time.
@@ -49,8 +50,9 @@ Tile best_tile(const HopperSettings& settings, int64_t m, int64_t n, const Hoppe
     for (const int ctas : {1, 2}) {
       if (settings.ctas ? ctas != settings.ctas : ctas == 2 && m <= kTileM) continue;
       const int clusters = clusters_at_once(settings, ctas, device);
-      const int64_t waves = tiles_of(tiles_of(m, kTileM * ctas) * tiles_of(n, tile_n), clusters);
-      const auto cycles = static_cast<double>(waves * k_tile_cycles(tile_n, ctas));
+      const int across = settings.share_a ? ctas : 1, down = ctas / across;
+      const int64_t waves = tiles_of(tiles_of(m, kTileM * down) * tiles_of(n, tile_n * across), clusters);
+      const auto cycles = static_cast<double>(waves * k_tile_cycles(tile_n, down, across));
       if (best.tile_n == 0 || cycles * 1.03 < fewest) best = {tile_n, ctas}, fewest = cycles;
     }
   }
@@ -173,8 +175,9 @@ std::string to_string(const HopperPlan& plan) {
   const auto some = [](int count, const char* what) {
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
   };
-  return fmt::format("{} x {} tiles of {} x {}, walk {}; {} of {}{}; {}, {}, {}", plan.walk.m_tiles, plan.walk.n_tiles,
-                     kTileM * plan.down, plan.tile_n * plan.across, plan.walk.group, some(plan.clusters, "cluster"),
-                     plan.ctas(), plan.counter ? ", tiles on demand" : "", some(plan.stages, "stage"),
+  return fmt::format("{} x {} tiles of {} x {}, walk {}; {} of {}{}{}{}; {}, {}, {}", plan.walk.m_tiles,
+                     plan.walk.n_tiles, kTileM * plan.down, plan.tile_n * plan.across, plan.walk.group,
+                     some(plan.clusters, "cluster"), plan.ctas(), plan.across > 1 ? ", side by side" : "",
+                     plan.counter ? ", tiles on demand" : "", plan.early ? ", early" : "", some(plan.stages, "stage"),
                      some(plan.accumulators, "accumulator"), some(plan.buffers, "store buffer"));
 }

@@ -86,17 +86,20 @@ Json seconds_json(const Timing& timing, const Shape& shape) {
   return json;
 }
 
+cudaDeviceProp properties_here() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
+    throw UserError("no GPU here: times are a real GPU's or nobody's; `./ladder run` emulates one");
+  }
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
+  return properties;
+}
+
 /// The GPU, and what times it.
 class Machine {
  public:
-  Machine() {
-    int count = 0;
-    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
-      throw UserError("no GPU here: times are a real GPU's or nobody's; `./ladder run` emulates one");
-    }
-    check(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
-    check(cudaStreamCreate(&stream), "cudaStreamCreate");
-  }
+  Machine() { check(cudaStreamCreate(&stream), "cudaStreamCreate"); }
 
   Json description() const {
     int driver = 0, runtime = 0;
@@ -110,7 +113,8 @@ class Machine {
                  {"gpu", properties.name},
                  {"sms", properties.multiProcessorCount},
                  {"l2_bytes", properties.l2CacheSize},
-                 {"driver", cuda_version_text(driver)},
+                 {"driver", power.driver()},
+                 {"driver_cuda", cuda_version_text(driver)},
                  {"runtime", cuda_version_text(runtime)},
                  {"cublas", cublas.version()}};
     if (const auto limit = power.limit_watts()) json["power_limit_watts"] = *limit;
@@ -120,7 +124,7 @@ class Machine {
   Family family() const { return properties.major == 9 ? Family::hopper : Family::blackwell; }
   uint64_t l2_bytes() const { return static_cast<uint64_t>(properties.l2CacheSize); }
 
-  cudaDeviceProp properties{};
+  const cudaDeviceProp properties = properties_here();
   cudaStream_t stream = nullptr;
   const Cublas cublas;
   const PowerMeter power;
@@ -278,22 +282,30 @@ class ShapeBench {
   std::vector<Side> candidates_;  ///< what cublasLt proposes
 };
 
+void write(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text << '\n';
+  file.close();
+  if (!file) throw UserError(fmt::format("--json {}: cannot be written ({})", path, std::strerror(errno)));
+}
+
 int run(const BenchOptions& options) {
+  for (const std::string& shape : options.shapes) parse_shape(shape);  // refuses before anything runs
   Machine machine;
   Json report = machine.description();
+  if (!options.json.empty()) write(options.json, report.dump(1));  // refused now, and not after the first shape
   report["in"] = name_of(options.in_type());
   report["out"] = name_of(options.out_type());
   report["inputs"] = fmt::format("normal, seed {} on{}", options.seed, options.warm ? "; L2 warm" : "");
   report["results"] = Json::array();
   std::vector<Contender> others = contenders(options.sides, machine.family());
   for (const std::string& library : options.others) others.push_back(beside(library));
-  for (const std::string& shape : options.shapes) parse_shape(shape);  // refuses before anything runs
   for (const std::string& shape : options.shapes) {
     ShapeBench bench(machine, options, shape, others);
     for (const std::string& protocol : options.protocols) {
       report["results"].push_back(bench.measured(protocol));
       // What is there stays, whatever becomes of the rest.
-      if (!options.json.empty()) std::ofstream(options.json) << report.dump(1) << '\n';
+      if (!options.json.empty()) write(options.json, report.dump(1));
     }
   }
   if (options.json.empty()) fmt::print("{}\n", report.dump(1));
@@ -332,21 +344,27 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"burst", "sustained"}));
   app.add_option("--dtype", options.in)->check(CLI::IsMember({"f16", "bf16"}));
   app.add_option("--out-dtype", options.out, "f32, or as the inputs")->check(CLI::IsMember({"f16", "bf16", "f32"}));
-  app.add_option("--rounds", options.rounds, "of bursts")->check(CLI::PositiveNumber);
-  app.add_option("--sustained-rounds", options.sustained_rounds)->check(CLI::PositiveNumber);
-  app.add_option("--seconds", options.seconds, "that a side runs back to back")->check(CLI::PositiveNumber);
-  app.add_option("--idle", options.idle_s, "seconds before a burst")->check(CLI::NonNegativeNumber);
-  app.add_option("--sample", options.sample_s, "seconds of a burst")->check(CLI::PositiveNumber);
-  app.add_option("--proposals", options.proposals, "to ask cublasLt's heuristics for")->check(CLI::NonNegativeNumber);
+  app.add_option("--rounds", options.rounds, "of bursts")->check(CLI::Range(1, 100000));
+  app.add_option("--sustained-rounds", options.sustained_rounds)->check(CLI::Range(1, 100000));
+  app.add_option("--seconds", options.seconds, "that a side runs back to back")->check(CLI::Range(1e-9, 1e6));
+  app.add_option("--idle", options.idle_s, "seconds before a burst")->check(CLI::Range(0., 1e6));
+  app.add_option("--sample", options.sample_s, "seconds of a burst")->check(CLI::Range(1e-9, 1e6));
+  app.add_option("--proposals", options.proposals, "to ask cublasLt's heuristics for")->check(CLI::Range(1, 1000));
   app.add_option("--seed", options.seed, "of the matrices");
   app.add_flag("--warm", options.warm, "one set of matrices: small ones stay in L2");
   app.add_option("--json", options.json, "where to write the results");
-  CLI11_PARSE(app, argc, argv);
   try {
+    app.parse(argc, argv);
     if (!options.out.empty() && options.out != "f32" && options.out != options.in) {
       throw UserError(fmt::format("--out-dtype {}: must be f32, or {} as the inputs", options.out, options.in));
     }
     return std::getenv(kChild) != nullptr ? run(options) : guarded(argv);
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "gemm_bench: {}; --help lists the options\n", error.what());
+    return 2;
   } catch (const UserError& error) {
     fmt::print(stderr, "gemm_bench: {}\n", error.what());
     return 2;

@@ -12,12 +12,6 @@
 namespace ladder {
 namespace {
 
-std::vector<double> seconds_of(const std::vector<Sample>& samples) {
-  std::vector<double> seconds;
-  for (const Sample& sample : samples) seconds.push_back(sample.seconds);
-  return seconds;
-}
-
 /// Times samples of one side, one at a time. The sets go on from sample to sample.
 class Sampler {
  public:
@@ -56,30 +50,6 @@ class Sampler {
 
 }  // namespace
 
-double Timing::quantile_s(double fraction) const {
-  std::vector<double> seconds = seconds_of(samples);
-  std::sort(seconds.begin(), seconds.end());
-  return seconds[static_cast<size_t>(std::lround(fraction * static_cast<double>(seconds.size() - 1)))];
-}
-
-double Timing::median_s() const {
-  return median_of(seconds_of(samples));
-}
-
-double Timing::median_megahertz() const {
-  std::vector<double> all;
-  for (const Sample& sample : samples) all.push_back(sample.megahertz);
-  return median_of(all);
-}
-
-std::optional<double> Timing::median_watts() const {
-  std::vector<double> all;
-  for (const Sample& sample : samples)
-    if (sample.watts) all.push_back(*sample.watts);
-  if (all.empty()) return std::nullopt;
-  return median_of(all);
-}
-
 std::vector<Timing> time_bursts(const Bench& bench, const std::vector<Side>& sides, int rounds, double idle_s,
                                 double sample_s, const Progress& progress) {
   Sampler sampler(bench);
@@ -88,8 +58,7 @@ std::vector<Timing> time_bursts(const Bench& bench, const std::vector<Side>& sid
   const int all = rounds * static_cast<int>(sides.size());
   int done = 0;
   for (int round = 0; round < rounds; ++round)
-    for (size_t i = 0; i < sides.size(); ++i) {
-      const size_t turn = (i + static_cast<size_t>(round)) % sides.size();
+    for (const size_t turn : order_of_round(round, sides.size())) {
       progress(done++, all);
       std::this_thread::sleep_for(std::chrono::duration<double>(idle_s));
       timings[turn].samples.push_back(sampler.take(sides[turn], timings[turn].launches_per_sample));
@@ -118,13 +87,6 @@ std::vector<Timing> time_sustained(const Bench& bench, const std::vector<Side>& 
       }
     }
   return timings;
-}
-
-size_t fastest(const std::vector<Timing>& timings) {
-  const auto best = std::min_element(timings.begin(), timings.end(), [](const Timing& one, const Timing& other) {
-    return one.median_s() < other.median_s();
-  });
-  return static_cast<size_t>(best - timings.begin());
 }
 
 }  // namespace ladder

@@ -13,6 +13,9 @@ PowerMeter::PowerMeter() {
     device_ = nullptr;
     return;
   }
+  char version[96] = "";
+  const auto driver = reinterpret_cast<int (*)(char*, unsigned)>(dlsym(library, "nvmlSystemGetDriverVersion"));
+  if (driver != nullptr && driver(version, sizeof version) == 0) driver_ = version;
   usage_ = reinterpret_cast<int (*)(void*, unsigned*)>(dlsym(library, "nvmlDeviceGetPowerUsage"));
   limit_ = reinterpret_cast<int (*)(void*, unsigned*)>(dlsym(library, "nvmlDeviceGetEnforcedPowerLimit"));
 }

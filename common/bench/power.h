@@ -1,7 +1,8 @@
 #pragma once
-// The GPU's power draw, as its driver's management library tells it.
+// What the driver's management library tells of a GPU: its power draw, and the driver's own version.
 
 #include <optional>
+#include <string>
 
 namespace ladder {
 
@@ -13,8 +14,11 @@ class PowerMeter {
   std::optional<double> watts() const;
   /// The limit that is enforced.
   std::optional<double> limit_watts() const;
+  /// "580.159.04"; empty where the library is missing.
+  const std::string& driver() const { return driver_; }
 
  private:
+  std::string driver_;
   void* device_ = nullptr;
   int (*usage_)(void*, unsigned*) = nullptr;
   int (*limit_)(void*, unsigned*) = nullptr;

@@ -25,12 +25,6 @@ double time_round(const std::function<void()>& launch, int launches, const Kerne
 
 }  // namespace
 
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
 double Benchmark::median_s() const {
   return median_of(rounds_s);
 }

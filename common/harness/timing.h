@@ -6,11 +6,9 @@
 #include <vector>
 
 #include "common/harness/child.h"
+#include "common/harness/median.h"
 
 namespace ladder {
-
-/// Of one value at least.
-double median_of(std::vector<double> values);
 
 struct Benchmark {
   std::vector<double> rounds_s;  ///< seconds per launch, one entry a round

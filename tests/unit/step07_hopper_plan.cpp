@@ -90,6 +90,10 @@ TEST_CASE("step07 Hopper plan: grids") {
   CHECK(planned("tile-n=128,ctas=2", 1000, 1000, 64).walk.tiles() == 4 * 8);
   CHECK(planned("tile-n=128,ctas=2,share=a", 1000, 1000, 64).walk.tiles() == 8 * 4);
   CHECK(planned("tile-n=128,share=a", 1000, 1000, 64).across == 2);
+  CHECK(planned("share=a", 16, 8192, 8192).tile_n == 64);  // 64 clusters of two, not 32
+  CHECK(to_string(planned("share=a,start=early", 16, 8192, 8192)) ==
+        "1 x 64 tiles of 128 x 128, walk 1; 64 clusters of 2, side by side, early; 8 stages, 1 accumulator, 1 store "
+        "buffer");
   CHECK(planned("clusters=5,tile-n=128,ctas=1", 1000, 1000, 64).clusters == 5);
   CHECK(planned("clusters=5000,tile-n=128,ctas=1", 1000, 1000, 64).clusters == 64);
   CHECK(planned("persistent=off,tile-n=128,ctas=1", 4096, 4096, 64).clusters == 32 * 32);
