@@ -83,8 +83,7 @@ def of_origin(shape):
 def ladder(asked, record=None):
     """A rung: each of its sides beside the rung before and cuBLAS, over all shapes, and the origin's steps. Measured ratios are to the
     same run. Of the rung before it is the side that was measured first: its default."""
-    rung = build.named(asked)
-    rungs = sorted(path.parent.name for path in build.ROOT.glob("step[0-9][0-9]_*/rung.cpp"))
+    rung, rungs = build.named(asked), build.sources()
     before = rungs[rungs.index(rung) - 1] if rungs.index(rung) else ""
     record = record or figures.read(figures.FILE)
     steps = figures.origin()["steps"]

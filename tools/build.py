@@ -56,34 +56,37 @@ def rung(name):
     return FOLDER / "bin" / _the_one(name, rungs())
 
 
+def _commands(name, *options):
+    """What Ninja runs for an executable in bin/, a line each."""
+    ninja = [_stamp().get("ninja", "ninja"), "-C", str(FOLDER), "-t", "commands", *options, f"bin/{name}"]
+    return subprocess.run(ninja, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True, text=True).stdout.strip().split("\n")
+
+
 def link_command(name):
-    """How the rung's executable is linked, in the build folder."""
-    ninja = subprocess.run([_stamp()["ninja"], "-C", str(FOLDER), "-t", "commands", "-s", f"bin/{name}"], stdin=subprocess.DEVNULL,
-                           stdout=subprocess.PIPE, check=True, text=True).stdout
-    words = shlex.split(ninja.strip().split("\n")[-1])
+    """How the executable is linked, in the build folder."""
+    words = shlex.split(_commands(name, "-s")[-1])
     return words[words.index("&&") + 1:len(words) - 1 - words[::-1].index("&&")]  # CMake writes `: && ... && :`
 
 
 def rebuilt(name, changes, folder):
     """The executable `name` once more, in folder/bin, of other objects: `changes` has for a source, as the tree names it, another
     text of it (or None) and more options for its compiler."""
-    commands = subprocess.run([_stamp().get("ninja", "ninja"), "-C", str(FOLDER), "-t", "commands", f"bin/{name}"], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, check=True, text=True).stdout.splitlines()
-    link = next(line for line in commands if f"-o bin/{name} " in line)
-    program = folder / "bin" / name
+    commands, link, program = _commands(name), link_command(name), folder / "bin" / name
     program.parent.mkdir(parents=True, exist_ok=True)
     for source, (text, options) in changes.items():
-        made = next(word for word in shlex.split(link) if word.endswith(f"/{source}.o"))
-        compile_it = next(line for line in commands if re.search(rf"-o {re.escape(made)}(\s|$)", line))
-        ours = str(folder / f"{Path(source).name}.o")
-        compile_it = compile_it.replace(made, shlex.quote(ours)).replace(" -c ", f" {shlex.join(options)} -c ")
+        made = next(word for word in link if word.endswith(f"/{source}.o"))
+        compiler = next(words for words in map(shlex.split, commands) if made in words and "-c" in words)
+        ours, given = folder / f"{Path(source).name}.o", ROOT / source
         if text is not None:
-            (folder / Path(source).name).write_text(text)
-            compile_it = compile_it.replace(str(ROOT / source), shlex.quote(str(folder / Path(source).name)))
-        subprocess.run(compile_it, shell=True, cwd=FOLDER, check=True, stdin=subprocess.DEVNULL)
-        link = link.replace(made, shlex.quote(ours))
-    subprocess.run(link.replace(f"-o bin/{name} ", f"-o {shlex.quote(str(program))} "), shell=True, cwd=FOLDER, check=True,
-                   stdin=subprocess.DEVNULL)
+            given = folder / Path(source).name
+            given.write_text(text)
+        other = {made: str(ours), f"{made}.d": f"{ours}.d", str(ROOT / source): str(given)}
+        compiler = [other.get(word, word) for word in compiler]
+        at = compiler.index("-c")
+        subprocess.run([*compiler[:at], *options, *compiler[at:]], cwd=FOLDER, check=True, stdin=subprocess.DEVNULL)
+        link[link.index(made)] = str(ours)
+    link[link.index("-o") + 1] = str(program)
+    subprocess.run(link, cwd=FOLDER, check=True, stdin=subprocess.DEVNULL)
     (folder / "lib").unlink(missing_ok=True)
     (folder / "lib").symlink_to(libraries())  # where it looks for its CUDA runtime
     return program

@@ -50,7 +50,7 @@ class Step:
 
 def steps():
     """All of the ladder, from the ground up."""
-    rungs = sorted(path.parent.name for path in build.ROOT.glob("step[0-9][0-9]_*/main.cpp"))
+    rungs = build.sources()
     return [Step(rung, file) for rung in rungs for file in CHAINS.get(rung, ("blackwell",))]
 
 

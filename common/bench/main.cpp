@@ -5,7 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
+#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <ctime>
@@ -28,7 +28,6 @@
 #include "common/harness/inputs.h"
 #include "common/harness/loader.h"
 #include "common/harness/memory_limits.h"
-#include "common/harness/reference.h"
 #include "common/harness/shapes.h"
 #include "common/harness/user_error.h"
 

@@ -7,7 +7,6 @@
 
 #include "common/harness/cuda_error.h"
 #include "common/harness/event.h"
-#include "common/harness/timing.h"
 
 namespace ladder {
 namespace {
