@@ -214,10 +214,10 @@ __global__ void __launch_bounds__(kThreads, 1)
         wgmma_smem_descriptor(b_tiles, kBTile.leading_bytes(), kBTile.stride_bytes(), Swizzle::k128B);
     uint8_t* const first_buffer = ring + plan.stages * kStageBytes + mma_warp * (kWarpM * stripe_bytes(kTileN, kOut));
     int buffer = 0;
-    const auto release = [&](int read) {  // of all CTAs that load for this one
-      if (lane < static_cast<uint32_t>(plan.ctas())) {
-        mbarrier_arrive_remote(mapa_shared_cluster(shared_address(tile_empty[read]), lane));
-      }
+    const bool signals = lane < static_cast<uint32_t>(plan.ctas());  // each lane one of the CTAs that load for this one
+    const uint32_t empty = mapa_shared_cluster(shared_address(tile_empty[0]), signals ? lane : 0);
+    const auto release = [&](int read) {
+      if (signals) mbarrier_arrive_remote(empty + read * static_cast<int>(sizeof(uint64_t)));
       __syncwarp();  // wgmma is for all lanes together
     };
     bool mine = kAccumulators == 1 || group == 0;  // two sets: group 0 begins

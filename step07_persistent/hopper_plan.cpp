@@ -74,7 +74,7 @@ const std::vector<Setting>& known_hopper_settings() {
       {"scheduler", {"static", "counter"}, "counter: tiles on demand, from a counter in global memory"},
       {"stores", {"tma", "direct"}, "direct: from registers, two elements each"},
       {"clusters", {"auto", "1..1048576"}, "of the grid; auto: as many as the device holds, fewer for the same waves"},
-      {"start", {"late", "early"}, "early: CTAs come while those of the launch before still leave"},
+      {"start", {"early", "late"}, "late: no CTA comes before all of the launch before have left"},
   };
   return all;
 }
@@ -130,20 +130,27 @@ HopperPlan make_hopper_plan(const HopperSettings& settings, int64_t m, int64_t n
   plan.down = settings.share_a ? 1 : tile.ctas;
   plan.across = settings.share_a ? tile.ctas : 1;
   // Rows that TMA fills with zeros cost it more time than rows that it loads. What the MMAs read in their place ends in
-  // rows of a tile that are not stored.
-  plan.box_m = static_cast<int>(std::min<int64_t>(tiles_of(m, 8) * 8, kTileM));
+  // rows of a tile that are not stored. Each CTA's part of a box is whole swizzle atoms, of eight rows.
+  const int atoms = 8 * plan.across;
+  plan.box_m = static_cast<int>(std::min<int64_t>(tiles_of(m, atoms) * atoms, kTileM));
   plan.accumulators = settings.accumulators;
   plan.counter = settings.counter;
   plan.early = settings.early;
-  if (plan.box_m % (8 * plan.across) != 0) {
-    throw UserError(
-        fmt::format("share=a: halves of {} rows of A are no whole 8; leave it out for so few rows", plan.box_m));
-  }
+
+  const int at_once = clusters_at_once(settings, plan.ctas(), device);
+  const int tile_m = kTileM * plan.down, tile_n = plan.tile_n * plan.across;
+  plan.walk = {static_cast<int>(tiles_of(m, tile_m)), static_cast<int>(tiles_of(n, tile_n)), settings.walk};
+  const int tiles = plan.walk.tiles();
+  plan.clusters = settings.persistent ? clusters_that_stay(settings.clusters, at_once, tiles) : tiles;
 
   // With buffers for more than half of a tile, its way out hardly waits for earlier stores; what is left is stages'.
+  // Where no tile comes after it, nothing is won by that, and stages come first.
   const int stage = hopper_stage_bytes(plan.tile_n), row_bytes = plan.tile_n * static_cast<int>(bytes_of(out));
   const int stripes = row_bytes / stripe_bytes(plan.tile_n, out), buffer = kTileM * stripe_bytes(plan.tile_n, out);
-  const int wanted = settings.direct_stores ? 0 : settings.buffers ? settings.buffers : stripes / 2 + 1;
+  const int wanted = settings.direct_stores ? 0
+                     : settings.buffers     ? settings.buffers
+                     : tiles <= at_once     ? 1
+                                            : stripes / 2 + 1;
   const int fit = std::min(kMostHopperStages, (kSharedBytes - wanted * buffer) / stage);
   const int most = std::min(kMostHopperStages, (kSharedBytes - (wanted ? buffer : 0)) / stage);
   if (settings.stages > (settings.buffers ? fit : most)) {
@@ -155,15 +162,6 @@ HopperPlan make_hopper_plan(const HopperSettings& settings, int64_t m, int64_t n
                  : wanted         ? std::min({stripes, kMostBuffers, (kSharedBytes - plan.stages * stage) / buffer})
                                   : 0;
 
-  const int at_once = clusters_at_once(settings, plan.ctas(), device);
-  const int tile_m = kTileM * plan.down, tile_n = plan.tile_n * plan.across;
-  plan.walk = {static_cast<int>(tiles_of(m, tile_m)), static_cast<int>(tiles_of(n, tile_n)), settings.walk};
-  const int tiles = plan.walk.tiles();
-  if (!settings.persistent) {
-    plan.clusters = tiles;
-  } else {
-    plan.clusters = clusters_that_stay(settings.clusters, at_once, tiles);
-  }
   if (!settings.walk) {
     const Device used{std::min(at_once, plan.clusters), device.l2_bytes};
     plan.walk.group = best_walk(plan.walk, tile_m, tile_n, (m + n) * k * 2, used);
@@ -178,6 +176,6 @@ std::string to_string(const HopperPlan& plan) {
   return fmt::format("{} x {} tiles of {} x {}, walk {}; {} of {}{}{}{}; {}, {}, {}", plan.walk.m_tiles,
                      plan.walk.n_tiles, kTileM * plan.down, plan.tile_n * plan.across, plan.walk.group,
                      some(plan.clusters, "cluster"), plan.ctas(), plan.across > 1 ? ", side by side" : "",
-                     plan.counter ? ", tiles on demand" : "", plan.early ? ", early" : "", some(plan.stages, "stage"),
+                     plan.counter ? ", tiles on demand" : "", plan.early ? "" : ", late", some(plan.stages, "stage"),
                      some(plan.accumulators, "accumulator"), some(plan.buffers, "store buffer"));
 }

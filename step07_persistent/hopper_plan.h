@@ -23,7 +23,7 @@ struct HopperSettings {
   bool persistent = true;
   bool counter = false;
   bool direct_stores = false;
-  bool early = false;  ///< programmatic dependent launch
+  bool early = true;  ///< programmatic dependent launch
 };
 
 /// What the launch needs to know of a device.

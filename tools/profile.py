@@ -64,7 +64,8 @@ METRICS = (
     Metric("l2_hits", "L2 hit rate", "%", ("lts__t_sector_hit_rate.pct",),
            "Of the 32-byte sectors that were asked of L2, how many were there. The others came from DRAM."),
     Metric("l2_reads", "sectors read from L2", "", ("lts__t_sectors_op_read.sum",),
-           "In sectors of 32 bytes. Sharing operands in a cluster lowers this, a better walk through the tiles does not."),
+           "In sectors of 32 bytes. Fewer than TMA brings into the SMs where CTAs of a cluster share, or where SMs want the same lines at "
+           "about the same time."),
     Metric("dram", "DRAM busy", "%", ("dram__throughput.avg.pct_of_peak_sustained_elapsed",
                                       "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"),
            "The chip's memory, of its peak. A large product reuses what it reads, so this should be low."),

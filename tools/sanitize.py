@@ -27,7 +27,7 @@ MBARRIERS = 64                      # of a CTA, at most: the tools that follow t
 SHOWN_FINDINGS, SHOWN_LINES = 2, 4
 
 # Settings that no named variant has, where a rung's chip knows them.
-EXTRA = {"step07_persistent": ("scheduler=counter,ctas=2", "accumulators=2,ctas=2", "scheduler=counter,accumulators=2")}
+EXTRA = {"step07_persistent": ("share=a", "scheduler=counter,ctas=2", "accumulators=2,ctas=2", "scheduler=counter,accumulators=2")}
 
 
 @dataclass(frozen=True)

@@ -133,8 +133,9 @@ class Machine {
 
 struct Entry {
   Side side;
-  std::string plan;      ///< in words; empty: none
-  bool computes = true;  ///< D is the product
+  std::string plan = "";    ///< in words; empty: none
+  bool computes = true;     ///< D is the product
+  Launch launch = nullptr;  ///< of matrices of one's own, where the side is not cuBLAS
 };
 
 /// One shape: its matrices, and every side on them.
@@ -215,7 +216,7 @@ class ShapeBench {
   }
 
   void add(const std::string& name, const Launch& launch, const std::string& plan = "", bool computes = true) {
-    entries_.push_back({{name, [this, launch](int set) { launch(gemm(set)); }}, plan, computes});
+    entries_.push_back({{name, [this, launch](int set) { launch(gemm(set)); }}, plan, computes, launch});
   }
 
   std::vector<Timing> timed(const std::string& protocol, const std::vector<Side>& sides, bool to_choose) {
@@ -235,6 +236,45 @@ class ShapeBench {
     return timings;
   }
 
+  /// Enqueues `work` and waits for it; what does not end is killed.
+  void complete(const std::string& name, const std::function<void()>& work) {
+    machine_.kernel_clock.begin();
+    work();
+    check(cudaStreamSynchronize(machine_.stream), name.c_str());
+    machine_.kernel_clock.end();
+  }
+
+  /// A launch that may begin before the one ahead of it has ended (programmatic dependent launch) has to wait for what
+  /// that one writes. Here it is the A of the next one: D must be the same with and without a wait of the host's in
+  /// between. Only where D is large enough to be an A, and small enough not to take long.
+  void refuse_unordered(const Entry& entry) {
+    constexpr uint64_t kMostBytes = 64 << 20, kDelayNanoseconds = 200'000;
+    const bool fits = shape_.n >= shape_.k && options_.in_type() == options_.out_type() && set_count_ > 1;
+    if (!fits || entry.launch == nullptr || bytes_of_d() > kMostBytes) return;
+    const auto hash_of_second = [&](bool wait) {
+      Gemm second = gemm(1);
+      second.a = sets_.d[0]->data();
+      for (int set : {0, 1}) sets_.d[static_cast<size_t>(set)]->fill(kPoisonByte);
+      complete(entry.side.name, [&] {
+        enqueue_delay(machine_.stream, kDelayNanoseconds);  // so that they follow each other
+        entry.launch(gemm(0));
+        if (wait) check(cudaStreamSynchronize(machine_.stream), entry.side.name.c_str());
+        entry.launch(second);
+      });
+      HostMatrix d(shape_.m, shape_.n, options_.out_type());
+      sets_.d[1]->download(d);
+      return hash_of(d);
+    };
+    if (hash_of_second(false) == hash_of_second(true)) return;
+    throw UserError(
+        fmt::format("{} at {}: where one launch writes the next one's A, D depends on whether the host waits between "
+                    "them. A kernel launched with programmatic stream serialization must execute griddepcontrol.wait "
+                    "before it touches its matrices",
+                    entry.side.name, to_string(shape_)));
+  }
+
+  uint64_t bytes_of_d() const { return static_cast<uint64_t>(shape_.m * shape_.n) * bytes_of(options_.out_type()); }
+
   /// Right before fast: each side's D, its hash, and where that is not cuBLAS's, how far D is from cuBLAS's. Throws
   /// UserError where a side does not compute the product.
   std::vector<Json> compared(const std::vector<Entry>& entries) {
@@ -246,10 +286,7 @@ class ShapeBench {
       results.emplace_back(Json::object());
       if (!entry.computes) continue;
       sets_.d[0]->fill(kPoisonByte);
-      machine_.kernel_clock.begin();
-      entry.side.launch(0);
-      check(cudaStreamSynchronize(machine_.stream), entry.side.name.c_str());
-      machine_.kernel_clock.end();
+      complete(entry.side.name, [&] { entry.side.launch(0); });
       HostMatrix d(shape_.m, shape_.n, options_.out_type());
       sets_.d[0]->download(d);
       const std::string hash = fmt::format("{:016x}", hash_of(d));
@@ -267,6 +304,7 @@ class ShapeBench {
         }
         results.back()["d_error"] = error;
       }
+      refuse_unordered(entry);
     }
     return results;
   }

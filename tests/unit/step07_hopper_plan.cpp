@@ -57,7 +57,7 @@ TEST_CASE("step07 Hopper plan: the origin's shapes") {
 TEST_CASE("step07 Hopper plan: stages and store buffers fill shared memory") {
   for (const DType out : {DType::f16, DType::f32})
     for (const int tile_n : {64, 128, 160, 192, 224, 256}) {
-      const HopperPlan plan = planned(fmt::format("tile-n={}", tile_n), 1000, 3000, 640, out);
+      const HopperPlan plan = planned(fmt::format("tile-n={}", tile_n), 4000, 12000, 640, out);
       INFO(to_string(plan));
       CHECK(shared_bytes(plan, out) <= 226 * 1024);
       CHECK(plan.stages >= 3);
@@ -69,9 +69,13 @@ TEST_CASE("step07 Hopper plan: stages and store buffers fill shared memory") {
                             (stripes / 2 + 1) * 128 * stripe_bytes(tile_n, out) >
                         226 * 1024));
     }
-  // As the page has them.
-  CHECK(planned("tile-n=256", 1000, 1000, 64).stages == 3);
-  CHECK(planned("tile-n=256", 1000, 1000, 64).buffers == 4);
+  // As the page has them: where no tile comes after another, stages first.
+  CHECK(planned("tile-n=256", 4096, 4096, 64).stages == 3);
+  CHECK(planned("tile-n=256", 4096, 4096, 64).buffers == 4);
+  CHECK(planned("tile-n=256", 2048, 2048, 64).stages == 4);
+  CHECK(planned("tile-n=256", 2048, 2048, 64).buffers == 2);
+  CHECK(planned("tile-n=256,clusters=64", 2048, 2048, 64).stages == 3);
+  CHECK(planned("", 256, 10240, 8192).stages == 6);  // of 160 columns
   CHECK(planned("stores=direct,tile-n=256", 1000, 1000, 64).stages == 4);
   CHECK(planned("stores=direct,tile-n=256", 1000, 1000, 64).buffers == 0);
   CHECK(planned("buffers=1,tile-n=256", 1000, 1000, 64).stages == 4);
@@ -81,6 +85,8 @@ TEST_CASE("step07 Hopper plan: a box of A is no higher than D") {
   CHECK(planned("", 1, 8192, 64).box_m == 8);
   CHECK(planned("", 8, 8192, 64).box_m == 8);
   CHECK(planned("", 9, 8192, 64).box_m == 16);
+  CHECK(planned("share=a", 1, 8192, 64).box_m == 16);  // eight rows of each CTA
+  CHECK(planned("share=a", 40, 8192, 64).box_m == 48);
   CHECK(planned("", 121, 8192, 64).box_m == 128);
   CHECK(planned("", 4096, 8192, 64).box_m == 128);
 }
@@ -91,9 +97,10 @@ TEST_CASE("step07 Hopper plan: grids") {
   CHECK(planned("tile-n=128,ctas=2,share=a", 1000, 1000, 64).walk.tiles() == 8 * 4);
   CHECK(planned("tile-n=128,share=a", 1000, 1000, 64).across == 2);
   CHECK(planned("share=a", 16, 8192, 8192).tile_n == 64);  // 64 clusters of two, not 32
-  CHECK(to_string(planned("share=a,start=early", 16, 8192, 8192)) ==
-        "1 x 64 tiles of 128 x 128, walk 1; 64 clusters of 2, side by side, early; 8 stages, 1 accumulator, 1 store "
+  CHECK(to_string(planned("share=a,start=late", 16, 8192, 8192)) ==
+        "1 x 64 tiles of 128 x 128, walk 1; 64 clusters of 2, side by side, late; 8 stages, 1 accumulator, 1 store "
         "buffer");
+  CHECK(planned("", 4096, 4096, 64).early);
   CHECK(planned("clusters=5,tile-n=128,ctas=1", 1000, 1000, 64).clusters == 5);
   CHECK(planned("clusters=5000,tile-n=128,ctas=1", 1000, 1000, 64).clusters == 64);
   CHECK(planned("persistent=off,tile-n=128,ctas=1", 4096, 4096, 64).clusters == 32 * 32);
