@@ -145,7 +145,7 @@ class WithSanitizer(Refusals):
         self.places = {"step01_kloop": {"variants": ["plain"], "fixed_k": None, "settings": {}},
                        "step00_single_mma": {"variants": ["plain"], "fixed_k": 16, "settings": {}},
                        "step07_persistent": {"variants": ["best", "ctas=1"], "fixed_k": None,
-                                             "settings": {"scheduler": ["static", "counter"], "ctas": ["auto", "2"],
+                                             "settings": {"scheduler": ["static", "counter"], "ctas": ["auto", "2"], "share": ["b", "a"],
                                                           "accumulators": ["1", "2"]}}}
         for where, name, value in ((gpu_tool, "find", lambda *_: tool), (gpu_tool, "require_gpu", lambda *_: None),
                                    (gpu_tool, "driver", lambda: "580.159"),

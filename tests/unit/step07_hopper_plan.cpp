@@ -74,7 +74,7 @@ TEST_CASE("step07 Hopper plan: stages and store buffers fill shared memory") {
   CHECK(planned("tile-n=256", 4096, 4096, 64).buffers == 4);
   CHECK(planned("tile-n=256", 2048, 2048, 64).stages == 4);
   CHECK(planned("tile-n=256", 2048, 2048, 64).buffers == 2);
-  CHECK(planned("tile-n=256,clusters=64", 2048, 2048, 64).stages == 3);
+  CHECK(planned("tile-n=256,ctas=1,clusters=64", 2048, 2048, 64).stages == 3);
   CHECK(planned("", 256, 10240, 8192).stages == 6);  // of 160 columns
   CHECK(planned("stores=direct,tile-n=256", 1000, 1000, 64).stages == 4);
   CHECK(planned("stores=direct,tile-n=256", 1000, 1000, 64).buffers == 0);
