@@ -182,8 +182,8 @@ CLAIMS = (
     Claim(8, "Multicast in 2x2 clusters: no gain at 4096^3, a loss at 8192", "1.01x; 0.96x at prefill MLP up",
           lambda data: f"{times(*cluster_gains(data))} at 4096^3 / 8192^3 / prefill MLP up; "
                        f"sustained {times(*cluster_gains(data, 'sustained'))}",
-          IN_PART, "no gain at the squares; at prefill MLP up one of 4 % in bursts, and a loss where the chip is at its power limit",
-          lambda data: cluster_gains(data)[0] < .9 and cluster_gains(data)[1] < .99 and 1.02 < cluster_gains(data)[2] < 1.06
+          IN_PART, "a loss at the squares; at prefill MLP up a gain of 3 % in bursts, and a loss where the chip is at its power limit",
+          lambda data: cluster_gains(data)[0] < .9 and cluster_gains(data)[1] < .99 and 1.02 < cluster_gains(data)[2] < 1.04
           and max(cluster_gains(data, "sustained")) < .98),
     Claim(9, "The final kernel has 97 % of cuBLAS at 4096^3", "97 %",
           lambda data: f"{percent(data.of_cublas(BEST, SQUARE))}; sustained {percent(data.of_cublas(BEST, SQUARE, protocol='sustained'))}",
@@ -199,10 +199,10 @@ CLAIMS = (
           lambda data: f"balance {data.balance(SQUARE):,.0f} FLOP/B at the clock of 4096^3, {data.balance(M_256):,.0f} at that of M = 256; "
                        f"M = 64: {data.intensity(FEW_ROWS[64]):,.0f}, M = 256: {data.intensity(M_256):,.0f}, "
                        f"4096^3: {data.intensity(SQUARE):,.0f}",
-          HOLDS, "and of what the lower of the two roofs allows 71 to 95 % is reached",
+          HOLDS, "and of what the lower of the two roofs allows 78 to 95 % is reached at M = 1 to 64 and the seven shapes",
           lambda data: 1 < data.intensity(M_256) / data.balance(M_256) < 2 and data.intensity(SQUARE) > 4 * data.balance(SQUARE)
           and data.intensity(FEW_ROWS[64]) < data.balance(FEW_ROWS[64]) / 2
-          and all(.71 < data.of_roof(shape) < .955 for shape in (*FEW_ROWS.values(), *NAMED))),
+          and all(.775 < data.of_roof(shape) < .955 for shape in (*FEW_ROWS.values(), *NAMED))),
 )
 
 

@@ -43,7 +43,8 @@ class Metric:
 
 METRICS = (
     Metric("time", "kernel time", "us", ("gpu__time_duration.sum",),
-           "How long the launch took on the chip. Slower than in a benchmark: caches are emptied before it, and it runs alone."),
+           "How long the launch took on the chip: with cold caches, which may make it longer than in a benchmark, and alone, at a higher clock, "
+           "which may make it shorter."),
     Metric("clock", "SM clock", "GHz", ("sm__cycles_elapsed.avg.per_second", "smsp__cycles_elapsed.avg.per_second"),
            "Cycles of the SMs in a second of the launch. Times of two runs compare only where this is the same."),
     Metric("tensor", "tensor pipe busy", "%",
