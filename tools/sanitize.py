@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tools import build, gpu_tool
 from tools.rung import Case
-from tools.selfcheck import refuse_unwritable, without_names
+from tools.selfcheck import refuse_anothers, without_names
 from tools.terminal import Parser, Progress, Refusal, cores, plural, say
 
 TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
@@ -209,6 +209,19 @@ def row_of(result):
     return row
 
 
+def read(path):
+    """What `record` wrote."""
+    try:
+        found = json.loads(Path(path).read_text())
+        for row in found["runs"]:
+            row["rung"], row["variant"], row["tool"], row["verdict"]
+    except OSError as error:
+        raise Refusal(f"{path} cannot be read: {error.strerror}.") from None
+    except (ValueError, KeyError, TypeError):
+        raise Refusal(f"{path}: not what `./ladder sanitize` writes.") from None
+    return found
+
+
 def record(path, sanitizer, device, results, shown):
     rows = ",\n".join("  " + json.dumps(row_of(result)) for result in results)
     head = {"label": "measured", "what": "./ladder sanitize: every twin and variant under compute-sanitizer", "date":
@@ -233,7 +246,7 @@ def command(arguments):
     if options.jobs < 1:
         raise Refusal(f"--jobs {options.jobs}: expected 1 or more processes at a time.")
     if options.json:
-        refuse_unwritable(options.json, "--json")
+        refuse_anothers(options.json, "--json", read, "./ladder sanitize")
     sanitizer = gpu_tool.find("compute-sanitizer", "compute-sanitizer")
     purpose, instead = "compute-sanitizer", "`./ladder check` needs none and sees more, on the emulator"
     gpu_tool.require_gpu(purpose, instead)

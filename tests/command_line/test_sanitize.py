@@ -244,8 +244,13 @@ class WithSanitizer(Refusals):
         self.assertIn("the tool's limit", known["verdict"])
         self.assertEqual(len(known["first_finding"]), 4)  # without frames of the host
         self.assertIn("reproduced", report["limits"][0])
+        self.sanitize("step01", "--json", str(path))  # once more: its own file
         with self.assertRaisesRegex(Refusal, "--json .*is there and no file"):
             self.sanitize("step01", "--json", str(self.home))
+        path.write_text("# Somebody's page\n")
+        with self.assertRaisesRegex(Refusal, "--json .*is there and not what ./ladder sanitize writes"):
+            self.sanitize("step01", "--json", str(path))
+        self.assertEqual(path.read_text(), "# Somebody's page\n")
 
     def test_a_rung_that_this_gpu_cannot_run(self):
         with mock.patch.object(gpu_tool, "where", lambda *_, **__: (None, "an L4 has neither")):
