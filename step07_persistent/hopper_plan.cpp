@@ -69,7 +69,7 @@ const std::vector<Setting>& known_hopper_settings() {
       {"accumulators", {"1", "2"}, "2: the warpgroups take tiles of 128 columns in turn"},
       {"walk", {"auto", fmt::format("1..{}", kMaxWalk)}, "tile rows to a group"},
       {"tile-n", {"auto", "64", "128", "160", "192", "224", "256"}, "columns of a tile"},
-      {"stages", {"auto", fmt::format("2..{}", kMostHopperStages)}, "of the ring; auto: as many as fit"},
+      {"stages", {"auto", fmt::format("2..{}", kMostHopperStages)}, "of the ring; auto: what fits beside buffers"},
       {"buffers", {"auto", fmt::format("1..{}", kMostBuffers)}, "stripes of D in shared memory at a time"},
       {"scheduler", {"static", "counter"}, "counter: tiles on demand, from a counter in global memory"},
       {"stores", {"tma", "direct"}, "direct: from registers, two elements each"},
