@@ -144,7 +144,7 @@ HopperPlan make_hopper_plan(const HopperSettings& settings, int64_t m, int64_t n
   plan.clusters = settings.persistent ? clusters_that_stay(settings.clusters, at_once, tiles) : tiles;
 
   // With buffers for more than half of a tile, its way out hardly waits for earlier stores; what is left is stages'.
-  // Where no tile comes after it, nothing is won by that, and stages come first.
+  // Where the launch is one wave, nothing is won by that, and stages come first.
   const int stage = hopper_stage_bytes(plan.tile_n), row_bytes = plan.tile_n * static_cast<int>(bytes_of(out));
   const int stripes = row_bytes / stripe_bytes(plan.tile_n, out), buffer = kTileM * stripe_bytes(plan.tile_n, out);
   const int wanted = settings.direct_stores ? 0
@@ -154,7 +154,7 @@ HopperPlan make_hopper_plan(const HopperSettings& settings, int64_t m, int64_t n
   const int fit = std::min(kMostHopperStages, (kSharedBytes - wanted * buffer) / stage);
   const int most = std::min(kMostHopperStages, (kSharedBytes - (wanted ? buffer : 0)) / stage);
   if (settings.stages > (settings.buffers ? fit : most)) {
-    throw UserError(fmt::format("stages={}: {} fit where a tile is {} columns wide; leave it out for as many",
+    throw UserError(fmt::format("stages={}: {} fit where a tile is {} columns wide; ask for fewer, or leave it out",
                                 settings.stages, settings.buffers ? fit : most, plan.tile_n));
   }
   plan.stages = settings.stages ? settings.stages : fit;

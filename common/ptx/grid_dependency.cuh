@@ -1,5 +1,6 @@
-// Programmatic dependent launch: a kernel whose CTAs may come while the kernel before it in the stream still runs. Both
-// do nothing in a kernel that was launched in the ordinary way.
+// Programmatic dependent launch: a kernel whose CTAs may come while the kernel before it in the stream still runs, if
+// its launch allows that (LaunchShape::early) and all CTAs of the one before have let it. A kernel that was launched in
+// the ordinary way does not wait, and may still let the next one come.
 #pragma once
 
 namespace ladder {

@@ -1,5 +1,6 @@
 """What the pages quote of the rungs and of the emulator is what they say now."""
 
+import itertools
 import json
 import re
 import tempfile
@@ -196,9 +197,10 @@ class Blocks(Refusals):
         self.assertEqual(lines[begin + 2], "**A tile written by threads is handed to TMA without a fence between the proxies.**")
         self.assertIn("+ fence_proxy_async_shared_cta();", lines[begin:])
         self.assertIn("What `./ladder check` says of the broken twin, under `earliest`:", lines[begin:])
-        lines = self.renewed("<!-- museum: table -->", "| old |\n")
-        self.assertEqual(lines[:2], ["| exhibit | what is wrong | `./ladder check` says | right all the same, on a real chip |", "| --- | --- | --- | --- |"])
-        self.assertIn("error: `proxy-fence`", next(line for line in lines if line.startswith("| [hopper_store_without_proxy_fence]")))
+        # Their table runs every exhibit, which test_all_that_is_quoted does for the page; here, what it has of one.
+        table = (ROOT / "docs" / "bug_museum.md").read_text().partition("<!-- museum: table -->\n")[2].splitlines()
+        self.assertEqual(table[:2], ["| exhibit | what is wrong | `./ladder check` says | right all the same, on a real chip |", "| --- | --- | --- | --- |"])
+        self.assertIn("error: `proxy-fence`", next(line for line in table if line.startswith("| [hopper_store_without_proxy_fence]")))
 
     def test_exhibits_without_an_end(self):
         self.page.write_text(f"{MUSEUM}\nText.\n{DIFF}\n<!-- end -->\n")
@@ -236,6 +238,7 @@ class Blocks(Refusals):
                          [["+16128", "126.6", "126.7"], ["+16256", "127.7", "127.6"], ["```"]])
 
     def test_what_is_refused(self):
+        blocks = itertools.cycle(["```\nold\n```\n", "| old |\n", "![old](old.svg)\n"])
         for comment, part in (
                 (REPORT.replace("never flipped", "often flipped"), "no mutant 'parity often flipped' of step01_kloop"),
                 (REPORT.replace("latest", "later"), "expected a rung, a mutant's name, a schedule"),
@@ -261,10 +264,10 @@ class Blocks(Refusals):
                 (LAYOUT.replace("x64", "x48"), "a tile of 128 rows x 48 of K: expected multiples of 8 and 64"),
                 (LAYOUT.replace("3 lines", "129 lines"), "129 lines: expected 1 to 128, which is all of the tile"),
                 (LAYOUT.replace("3 lines", "3 lines from 126"), "3 lines: expected 1 to 2, which is all that is left")):
-            for block in ("```\nold\n```\n", "| old |\n", "![old](old.svg)\n"):
-                self.page.write_text(f"{comment}\n{block}")
-                self.assert_refused(ladder("pages", self.page), "page.md: ", part)
-                self.assertEqual(self.page.read_text(), f"{comment}\n{block}")
+            page = f"{comment}\n{next(blocks)}"
+            self.page.write_text(page)
+            self.assert_refused(ladder("pages", self.page), "page.md: ", part)
+            self.assertEqual(self.page.read_text(), page)
 
     def test_a_comment_without_its_block(self):
         self.page.write_text(f"{DIFF}\nText.\n```\nold\n```\n")

@@ -121,6 +121,7 @@ TEST_CASE("step07 Hopper plan: refusals") {
   CHECK(refusal("clusters=3,persistent=off") ==
         "clusters=3: with persistent=off the grid has a cluster for each tile; leave one of them out");
   CHECK(refusal("buffers=2,stores=direct") == "buffers=2: stores=direct needs none; leave one of them out");
-  CHECK(refusal("stages=9,tile-n=256") == "stages=9: 4 fit where a tile is 256 columns wide; leave it out for as many");
+  CHECK(refusal("stages=9,tile-n=256") ==
+        "stages=9: 4 fit where a tile is 256 columns wide; ask for fewer, or leave it out");
   CHECK(planned("buffers=8,tile-n=256", 1000, 1000, 64).stages == 2);
 }
