@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 from tools import build, figures, gpu_tool, sanitize
+from tools.selfcheck import read_rows
 from tools.terminal import Progress, Refusal, note, plural, say
 
 FILE = build.ROOT / "bench" / "h200_bits.json"
@@ -33,16 +34,7 @@ def where(row):
 
 def read(path=FILE):
     """The record, by shape, in and out."""
-    try:
-        record = json.loads(Path(path).read_text())
-        for row in record["records"]:
-            row["shape"], row["in"], row["out"], row["d_hash"], row["cublas"]
-        record["gpu"], record["date"], record["sides"]
-    except OSError as error:
-        raise Refusal(f"{path} cannot be read: {error.strerror}.") from None
-    except (ValueError, KeyError, TypeError):
-        raise Refusal(f"{path}: not what `./ladder bench --bits` writes.") from None
-    return record
+    return read_rows(path, "`./ladder bench --bits`", "records", ("shape", "in", "out", "d_hash", "cublas"), ("gpu", "date", "sides"))
 
 
 def write(path, head, sides, rows):

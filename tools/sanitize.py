@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tools import build, gpu_tool
 from tools.rung import Case
-from tools.selfcheck import refuse_anothers, without_names
+from tools.selfcheck import read_rows, refuse_anothers, without_names
 from tools.terminal import Parser, Progress, Refusal, cores, plural, say
 
 TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
@@ -211,15 +211,7 @@ def row_of(result):
 
 def read(path):
     """What `record` wrote."""
-    try:
-        found = json.loads(Path(path).read_text())
-        for row in found["runs"]:
-            row["rung"], row["variant"], row["tool"], row["verdict"]
-    except OSError as error:
-        raise Refusal(f"{path} cannot be read: {error.strerror}.") from None
-    except (ValueError, KeyError, TypeError):
-        raise Refusal(f"{path}: not what `./ladder sanitize` writes.") from None
-    return found
+    return read_rows(path, "`./ladder sanitize`", "runs", ("rung", "variant", "tool", "verdict"))
 
 
 def record(path, sanitizer, device, results, shown):

@@ -356,6 +356,22 @@ def refuse_unwritable(path, option):
         raise Refusal(f"{option} {path}: cannot be written: {error.strerror}. Name another file.") from None
 
 
+def read_rows(path, writer, rows, of_row, head=()):
+    """The JSON that `writer` left: an object with the keys of `head` and a list named `rows`, of objects with the keys `of_row`."""
+    try:
+        record = json.loads(Path(path).read_text())
+        for row in record[rows]:
+            for key in of_row:
+                row[key]
+        for key in head:
+            record[key]
+    except OSError as error:
+        raise Refusal(f"{path} cannot be read: {error.strerror}.") from None
+    except (ValueError, KeyError, TypeError):
+        raise Refusal(f"{path}: not what {writer} writes.") from None
+    return record
+
+
 def refuse_anothers(path, option, read, writer):
     """As refuse_unwritable; and a file that `read` refuses, for it is not the writer's own, to be replaced as before."""
     refuse_unwritable(path, option)

@@ -16,13 +16,15 @@ DEPTHS = itertools.cycle([8, 40, 72, 264])
 SCHEDULES = ["earliest", "latest", "random:1"]
 
 
-class Edges(unittest.TestCase):
+class Checked(unittest.TestCase):
     def check(self, case):
         outcome = execute(case)
         self.assertTrue(outcome.clean, fuzz.complaint(case, outcome))
         self.assertIs(outcome.report["check"]["passed"], True, case.command_line())
         return outcome.report["d_hash"]
 
+
+class Edges(Checked):
     def test_tiles(self):
         """Every rung in turn, with every variant, at every edge in M and N."""
         turn = itertools.cycle(itertools.product(SCHEDULES, ["f16", "bf16"], ["integer", "random"], [1, 2]))
